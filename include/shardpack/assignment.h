@@ -1,0 +1,57 @@
+// Which items make each row.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "shardpack/item.h"
+#include "shardpack/packing_plan.h"
+
+namespace shardpack {
+
+/// CSR: row r holds items[begin[r] .. begin[r+1]), indices into the partition's items, in the order of the row.
+struct Assignment {
+  std::vector<std::int64_t> begin{0};
+  std::vector<std::int32_t> items;
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(begin.size()) - 1; }
+  std::span<const std::int32_t> row(std::int64_t r) const {
+    const auto at = static_cast<std::size_t>(r);
+    return std::span(items).subspan(static_cast<std::size_t>(begin[at]), static_cast<std::size_t>(begin[at + 1] - begin[at]));
+  }
+};
+
+enum class RowOrder : std::uint8_t { shuffled, by_strategy, input };
+
+struct AssignOptions {
+  std::uint64_t seed = 0;
+  std::int32_t partition = 0;  ///< selects the stream of random numbers
+  RowOrder order = RowOrder::shuffled;
+};
+
+/// Fill a plan's rows with items: among items of equal slots the draw is a seeded shuffle, then rows are ordered.
+/// \throws Error{internal} when the plan is not an exact cover of the items. Pure; O(items + strategy entries).
+Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options);
+
+/// Order an existing assignment's rows (used by the input-order packers when an order is asked for).
+Assignment order_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options);
+
+/// Rows in input order, and the items they are made of (concat cuts sequences at row ends, so it has items of its own).
+struct OrderedRows {
+  std::vector<Item> items;
+  Assignment rows;
+};
+
+/// Next fit in input order: an item that does not fit, or would exceed max_segments, opens the next row. Nothing is reordered.
+OrderedRows pack_sequential(std::vector<Item> items, Length row_tokens, std::int32_t max_segments);
+
+/// One long stream cut every row_tokens slots: no padding but in the last row; sequences are cut at row ends, and nowhere else.
+/// `items` come from Overlong::split with the same row_tokens; consecutive pieces of a sequence are joined again before the cut.
+/// A segment may then hold nothing but an added EOS. With a segment limit a row is closed early.
+OrderedRows pack_concat(const std::vector<Item>& items, Length row_tokens, std::int32_t max_segments, Length segment_multiple);
+
+/// The plan that an assignment amounts to: strategies and counts, canonical.
+PackingPlan derive_plan(const OrderedRows& rows, std::string_view packer, Length row_tokens, std::int32_t max_segments);
+
+}  // namespace shardpack

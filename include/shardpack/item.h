@@ -1,0 +1,95 @@
+// From sequences to items: the one pure place where over-long sequences are cut, EOS and BOS are added, and what is too short
+// goes. Everything after it speaks of items only.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "shardpack/length_histogram.h"
+#include "shardpack/sequence_index.h"
+#include "shardpack/types.h"
+
+namespace shardpack {
+
+enum class Overlong : std::uint8_t { error, truncate, split, drop };
+enum class TruncateSide : std::uint8_t { end, start };  ///< the side that is cut off
+
+/// What happens to sequences before they are packed. A plan records the policy that it was made for.
+struct LengthPolicy {
+  Length row_tokens = 0;  ///< slots in a row
+  Overlong overlong = Overlong::error;
+  TruncateSide truncate_side = TruncateSide::end;
+  Length split_min_tokens = 0;  ///< under split: a last piece with fewer tokens is dropped
+  Length min_tokens = 0;        ///< sequences with fewer tokens are dropped
+  bool append_eos = false;      ///< where the sequence does not end in EOS already
+  bool prepend_bos = false;     ///< where it does not begin with BOS already
+  Length segment_multiple = 1;  ///< each segment starts on a multiple of this many slots; divides row_tokens
+
+  friend bool operator==(const LengthPolicy&, const LengthPolicy&) = default;
+};
+
+/// Bits of Item::added.
+inline constexpr std::uint8_t kAddedBos = 1, kAddedEos = 2;
+
+/// What a plan places: one sequence, or a piece of one.
+struct Item {
+  SequenceId sequence = 0;
+  std::int64_t first_token = 0;  ///< of the source sequence
+  Length tokens = 0;             ///< taken from the source; at least 1 (0 only where concat cut just before an added EOS)
+  Length slots = 0;              ///< tokens and what is added, rounded up to the segment multiple
+  std::int32_t segments = 1;
+  std::uint8_t added = 0;  ///< kAddedBos | kAddedEos
+
+  Length length() const { return tokens + (added & 1) + (added >> 1); }  ///< tokens of the segment in the row
+};
+
+/// Why source tokens are not in the rows. The order is the manifest's.
+enum class RemovalCause : std::uint8_t { empty, null, truncated, dropped, too_short, unlabeled, tail, padding };
+inline constexpr std::array<std::string_view, 8> kRemovalCauses{"empty", "null",      "truncated", "dropped",
+                                                                "short", "unlabeled", "tail",      "padding"};
+
+struct RemovedCount {
+  std::int64_t sequences = 0;  ///< without any segment in the rows; for `truncated` and `padding`: touched, and still there
+  std::int64_t tokens = 0;
+};
+using RemovedCounts = std::array<RemovedCount, kRemovalCauses.size()>;  // index = RemovalCause
+
+/// Source tokens that a policy took out; a line of removed.csv.
+struct RemovedRange {
+  SequenceId sequence = 0;
+  std::int64_t first_token = 0, tokens = 0;
+  RemovalCause cause = RemovalCause::dropped;
+};
+
+struct PolicyResult {
+  std::vector<Item> items;            ///< in input order; pieces of a sequence in order
+  std::vector<RemovedRange> removed;  ///< in input order; empty and null records have no tokens and no line
+  RemovedCounts counts{};
+  std::int64_t sequences = 0;  ///< with at least one item
+  std::int64_t added_eos = 0, added_bos = 0;
+};
+
+/// Apply `policy` to the sequences [first, last) of `index`.
+/// \throws Error{bad_data} for an over-long sequence under Overlong::error, naming its file and record (check_overlong() gives
+/// the whole picture first); Error{usage} for a policy that contradicts itself. Pure: callable from any thread.
+PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, SequenceId last, const LengthPolicy& policy);
+
+/// The same rules on lengths alone, where no data are at hand: no sequence is taken to have its EOS or BOS already.
+struct HistogramPolicyResult {
+  LengthHistogram items;  ///< in slots
+  RemovedCounts counts{};
+  std::int64_t sequences = 0, added_eos = 0, added_bos = 0;
+};
+HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const LengthPolicy& policy);
+
+/// \throws Error{bad_data} when the policy is Overlong::error and there are over-long sequences: how many, the first of them,
+/// and what each other choice would cost. Error{usage} for a policy that contradicts itself.
+void check_overlong(const SequenceIndex& index, const LengthPolicy& policy);
+void check_overlong(const LengthHistogram& sequences, const LengthPolicy& policy);
+
+/// Items by slots: what a packer sees.
+LengthHistogram histogram(const std::vector<Item>& items);
+
+}  // namespace shardpack

@@ -1,0 +1,110 @@
+// The jobs: each a readable function that composes the library, and a struct of results. The command line prints them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "shardpack/assignment.h"
+#include "shardpack/error.h"
+#include "shardpack/formats.h"
+#include "shardpack/item.h"
+#include "shardpack/length_histogram.h"
+#include "shardpack/manifest.h"
+#include "shardpack/packer.h"
+#include "shardpack/packing_plan.h"
+#include "shardpack/progress.h"
+
+namespace shardpack {
+
+class ThreadPool;  // exec/thread_pool.h
+
+/// What every job runs in. None of it changes a byte of the output.
+struct RunContext {
+  ThreadPool& pool;
+  std::stop_token stop;
+  ProgressSink& progress;
+  Diagnostics& diagnostics;
+  std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
+  std::string temp_dir;           ///< where decoded tokens are spooled; empty = the output's parent, else the working folder
+};
+
+// ---- scan -------------------------------------------------------------------------------------------------------------------
+struct ScanResult {
+  LengthHistogram lengths;
+  std::vector<ManifestSource> files;
+  std::int64_t id_min = 0, id_max = -1;  ///< over all tokens; (0, -1) when there are none
+  Fingerprint fingerprint;
+  RemovedCount padding;  ///< positions with attention_mask 0
+  std::int64_t null_records = 0;
+  std::vector<std::string> not_carried;  ///< columns
+};
+ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context);
+
+// ---- plan -------------------------------------------------------------------------------------------------------------------
+struct PlanOptions {
+  LengthPolicy policy;
+  std::string packer = "auto";
+  PackerOptions packing;
+  AssignOptions order;  ///< of sequential and concat nothing else is needed
+};
+struct PlanResult {
+  PackingPlan plan;
+  LengthHistogram items;                   ///< in slots
+  std::int64_t sequences = 0, tokens = 0;  ///< read; tokens of the source
+  HistogramPolicyResult policy;
+};
+/// Inputs: one histogram file (CSV, JSON, list, .npy of lengths), or shards.
+PlanResult plan(const std::vector<std::string>& inputs, const ReadOptions& read, const PlanOptions& options,
+                const RunContext& context);
+
+// ---- pack -------------------------------------------------------------------------------------------------------------------
+enum class Tail : std::uint8_t { repeat, fill, drop };
+
+struct PackOptions {
+  ReadOptions read;
+  LengthPolicy policy;
+  std::string packer = "auto";
+  PackerOptions packing;
+  std::uint64_t seed = 0;
+  std::optional<RowOrder> order;  ///< default: shuffled; input for the input-order packers
+  std::int64_t pad_id = 0;
+  std::int64_t position_start = 0;
+  std::optional<IdType> id_type;  ///< u16 or u32; default: u16 when every id fits
+  bool derived = true;
+  int zstd_level = 0;  ///< 0 = not compressed
+  std::int64_t rows_multiple = 1;
+  Tail tail = Tail::repeat;
+  std::int64_t partition_tokens = std::int64_t{256} << 20;
+  std::int64_t shard_bytes = std::int64_t{512} << 20;
+  bool force = false;  ///< replace an output that shardpack made
+  bool dry_run = false;
+};
+struct PackResult {
+  Manifest manifest;
+  std::int64_t strategies = 0;
+  std::int64_t bytes_written = 0;
+  std::int64_t dynamic_padding_slots = 0;  ///< what dynamic padding in random batches of 64 would take, expected
+  std::int64_t shuffle_window_tokens = 0;  ///< tokens of the largest partition: rows are shuffled within it
+  std::int64_t partitions = 0;
+  bool verified = false;  ///< the conservation equations held (always, unless dry run)
+};
+PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
+                const RunContext& context);
+
+// ---- verify -----------------------------------------------------------------------------------------------------------------
+struct VerifyOptions {
+  std::vector<std::string> against;  ///< sources to read again; empty = the manifest's fingerprints are enough
+};
+struct VerifyResult {
+  std::vector<Issue> issues;
+  std::vector<std::string> checked;  ///< what was checked, a line each
+  std::int64_t rows = 0, segments = 0, tokens = 0, bytes = 0;
+  bool ok() const { return issues.empty(); }
+};
+/// `path`: a packed dataset's folder, or a plan.json. Reads every byte again with its own row, cover and fingerprint logic.
+VerifyResult verify(const std::string& path, const VerifyOptions& options, const RunContext& context);
+
+}  // namespace shardpack

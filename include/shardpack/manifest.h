@@ -1,0 +1,89 @@
+// manifest.json of a packed dataset: the commit record, and all that verify needs. docs/formats.md describes every key.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardpack/fingerprint.h"
+#include "shardpack/item.h"
+#include "shardpack/types.h"
+
+namespace shardpack {
+
+struct ManifestFile {
+  std::string name;  ///< relative to its folder
+  std::int64_t bytes = 0;
+  std::string hash;  ///< XXH3-128, 32 hex digits
+};
+
+struct ManifestShard {
+  std::string folder;
+  std::int64_t rows = 0, tokens = 0, segments = 0;  ///< tokens: real ones, added ones included
+  Fingerprint fingerprint;                          ///< of its source tokens
+  std::vector<ManifestFile> files;
+};
+
+struct ManifestPartition {
+  SequenceId first_sequence = 0;
+  std::int64_t sequences = 0, rows = 0, bound = 0;
+  std::string plan;                 ///< file name
+  std::vector<std::string> shards;  ///< folders
+};
+
+struct ManifestSource {
+  std::string name, format;
+  std::int64_t bytes = 0, sequences = 0, tokens = 0;  ///< sequences: all records, empty and null ones too
+  std::string hash;
+};
+
+struct Manifest {
+  std::string tool_version, solver;
+  Length row_tokens = 0;
+  std::int64_t rows = 0;  ///< with repeated and fill rows; every other figure is over the planned rows
+  std::int64_t source_sequences = 0, source_tokens = 0, sequences = 0, segments = 0, tokens = 0, padding_tokens = 0;
+  std::int64_t max_segments_in_row = 0;
+
+  struct Plan {
+    std::string packer, bound_kind;
+    std::int32_t max_segments = 0;
+    Length segment_multiple = 1;
+    std::int64_t rows = 0, bound = 0;
+  } plan;
+
+  IdType id_type = IdType::u16;
+  std::int64_t id_min = 0, id_max = 0;  ///< of the source ids; 0 and -1 when there are none
+  std::int64_t pad_id = 0;
+  std::optional<std::int64_t> eos_id, bos_id;
+  std::int64_t position_start = 0;
+  bool derived = true;   ///< segment and position ids are written
+  std::string compress;  ///< "" or "zstd:LEVEL"
+
+  std::vector<std::string> not_carried;
+  /// Every option that decides the bytes, in a fixed order: name and value as JSON text ("\"error\"", "0", "null", "true").
+  std::vector<std::pair<std::string, std::string>> options;
+  std::vector<ManifestSource> sources;
+  Fingerprint source_fingerprint, packed_fingerprint, removed_fingerprint;
+  RemovedCounts removed{};
+  std::int64_t added_eos = 0, added_bos = 0;
+  std::int64_t repeated_rows = 0, repeated_sequences = 0, repeated_tokens = 0, fill_rows = 0;
+
+  std::vector<ManifestPartition> partitions;
+  std::vector<ManifestShard> shards;
+  std::vector<ManifestFile> files;  ///< beside the manifest: plans, removed.csv
+
+  double efficiency() const;      ///< real tokens / slots over the planned rows; 1 for no rows
+  double packing_factor() const;  ///< sequences / planned rows; 0 for no rows
+  std::int64_t planned_rows() const { return rows - repeated_rows - fill_rows; }
+};
+
+/// The exact bytes of manifest.json: key order fixed, no clock, host, absolute path or thread count, checksum last.
+std::string to_json(const Manifest& manifest);
+
+/// Inverse of to_json(). \throws Error{bad_data} for a bad checksum, a missing or mistyped key, or another format or version,
+/// naming `path` and the key.
+Manifest manifest_from_json(const std::string& text, const std::string& path);
+
+}  // namespace shardpack

@@ -1,0 +1,52 @@
+// Where packed rows go: one implementation per container.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "shardpack/manifest.h"
+#include "shardpack/packed_row.h"
+
+namespace shardpack {
+
+/// What a shard will hold; known before its first row is written.
+struct ShardPlan {
+  std::string folder;  ///< path of the shard's folder, to be created
+  std::int64_t rows = 0, segments = 0;
+  Length row_tokens = 0;
+  IdType id_type = IdType::u16;
+  std::uint32_t position_start = 0;
+  bool derived = true;                   ///< write segment and position ids
+  bool write_added = false;              ///< some segment of the dataset has an added token
+  bool write_slots = false;              ///< some segment's slots differ from its length
+  std::int32_t max_segments_in_row = 0;  ///< decides the segment ids' dtype
+  int zstd_level = 0;                    ///< 0 = not compressed
+};
+
+/// One file's part of an encoded block.
+struct EncodedPart {
+  std::size_t file = 0;  ///< index of the sink's file
+  std::vector<std::byte> bytes;
+};
+struct EncodedBlock {
+  std::vector<EncodedPart> parts;
+};
+
+/// Writes the rows of one shard. encode() is thread-safe and does the work; write() takes the blocks in row order, from one
+/// thread; finish() completes, syncs and hashes the files. A sink destroyed before finish() leaves its unfinished files to the
+/// owner of the staging folder.
+class RowSink {
+ public:
+  virtual ~RowSink() = default;
+  virtual EncodedBlock encode(RowBlock&& block) const = 0;
+  virtual void write(EncodedBlock&& block) = 0;
+  /// \return name, bytes and hash of every file, sorted by name
+  virtual std::vector<ManifestFile> finish() = 0;
+};
+
+/// The native layout (docs/formats.md): NPY v1 files, data 64-byte aligned. Creates the folder. \throws Error{io}
+std::unique_ptr<RowSink> make_native_sink(const ShardPlan& plan);
+
+}  // namespace shardpack

@@ -1,0 +1,59 @@
+// Where every sequence of the inputs lies and how long it is: 8 bytes a record in memory, and no token.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shardpack/types.h"
+
+namespace shardpack {
+
+/// One source file with its boundaries.
+struct SourceFile {
+  std::string name;                        ///< relative to the inputs' common root: what manifests and error messages show
+  std::string format;                      ///< name in the format table
+  std::int64_t bytes = 0;                  ///< of the data file and its sidecars together
+  std::string hash;                        ///< XXH3-128 of the data file followed by its sidecars, 32 hex digits
+  std::vector<std::int64_t> record_begin;  ///< tokens; records + 1 entries, the first 0, ascending
+  std::int64_t null_records = 0;           ///< records without ids, kept as length 0 (--null-row drop)
+
+  std::int64_t records() const { return static_cast<std::int64_t>(record_begin.size()) - 1; }
+  std::int64_t tokens() const { return record_begin.back(); }
+};
+
+/// Place of a sequence.
+struct SequencePlace {
+  std::int32_t file = 0;         ///< index into SequenceIndex::files()
+  std::int64_t record = 0;       ///< record number in that file, from 0
+  std::int64_t first_token = 0;  ///< token offset in that file's token table
+  std::int64_t tokens = 0;
+};
+
+/// All records of all source files in order; the record ordinal is the SequenceId. Immutable once built, so thread-safe.
+class SequenceIndex {
+ public:
+  /// Bits of `ends`: does the sequence's first token equal the BOS id, its last the EOS id?
+  static constexpr std::uint8_t kBeginsWithBos = 1, kEndsWithEos = 2;
+
+  SequenceIndex() = default;
+  /// `ends` has one entry a record, or none when the policy does not ask.
+  explicit SequenceIndex(std::vector<SourceFile> files, std::vector<std::uint8_t> ends = {});
+
+  const std::vector<SourceFile>& files() const { return files_; }
+  std::int64_t sequences() const { return first_sequence_.back(); }
+  std::int64_t tokens() const { return tokens_; }
+  SequenceId first_sequence(std::int32_t file) const { return first_sequence_[static_cast<std::size_t>(file)]; }
+
+  /// O(log files).
+  SequencePlace place(SequenceId sequence) const;
+  std::uint8_t ends(SequenceId sequence) const { return ends_.empty() ? 0 : ends_[static_cast<std::size_t>(sequence)]; }
+
+ private:
+  std::vector<SourceFile> files_;
+  std::vector<std::uint8_t> ends_;
+  std::vector<SequenceId> first_sequence_{0};  // files + 1
+  std::int64_t tokens_ = 0;
+};
+
+}  // namespace shardpack

@@ -1,0 +1,20 @@
+// Everything.
+#pragma once
+
+#include "shardpack/assignment.h"
+#include "shardpack/bounds.h"
+#include "shardpack/error.h"
+#include "shardpack/fingerprint.h"
+#include "shardpack/formats.h"
+#include "shardpack/item.h"
+#include "shardpack/jobs.h"
+#include "shardpack/length_histogram.h"
+#include "shardpack/manifest.h"
+#include "shardpack/packed_row.h"
+#include "shardpack/packer.h"
+#include "shardpack/packing_plan.h"
+#include "shardpack/progress.h"
+#include "shardpack/row_sink.h"
+#include "shardpack/sequence_index.h"
+#include "shardpack/sequence_source.h"
+#include "shardpack/types.h"

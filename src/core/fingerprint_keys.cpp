@@ -1,0 +1,78 @@
+#include "core/fingerprint_keys.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+struct OddPair {
+  std::uint64_t low, high;
+};
+OddPair draw(RandomPurpose purpose, std::uint64_t index) {
+  const auto [low, high] = RandomStream(0, purpose).pair(index);
+  return {low | 1, high | 1};
+}
+}  // namespace
+
+std::string Fingerprint::hex() const { return fmt::format("{:016x}{:016x}", high, low); }
+
+Fingerprint Fingerprint::from_hex(const std::string& text) {
+  Fingerprint result;
+  const char* const middle = text.data() + 16;
+  const auto parse = [&](const char* from, const char* to, std::uint64_t& value) {
+    return std::from_chars(from, to, value, 16).ptr == to;
+  };
+  if (text.size() != 32 || !parse(text.data(), middle, result.high) || !parse(middle, middle + 16, result.low)) {
+    throw Error(ErrorCode::bad_data, fmt::format("'{}' is not a fingerprint of 32 hex digits", text));
+  }
+  return result;
+}
+
+FingerprintKeys::FingerprintKeys(std::int64_t longest_sequence, std::string_view column) {
+  const OddPair key = draw(RandomPurpose::column_key, hash64(column));
+  column_ = {key.low, key.high};
+  positions_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(longest_sequence, 0, kMaxTablePositions)));
+  for (std::size_t position = 0; position < positions_.size(); ++position) {
+    const OddPair pair = draw(RandomPurpose::position_key, position);
+    positions_[position] = {pair.low, pair.high};
+  }
+}
+
+template <class Id>
+Fingerprint FingerprintKeys::sum(SequenceId record, std::int64_t first_position, std::span<const Id> values) const {
+  Fingerprint total;
+  const std::int64_t in_table = std::clamp<std::int64_t>(static_cast<std::int64_t>(positions_.size()) - first_position, 0,
+                                                         static_cast<std::int64_t>(values.size()));
+  const Key* const keys = positions_.data() + (in_table > 0 ? first_position : 0);
+  for (std::int64_t i = 0; i < in_table; ++i) {
+    const std::uint64_t value = std::uint64_t{values[static_cast<std::size_t>(i)]} + 1;
+    total.low += keys[i].low * value;
+    total.high += keys[i].high * value;
+  }
+  for (std::int64_t i = in_table; i < static_cast<std::int64_t>(values.size()); ++i) {
+    const OddPair key = draw(RandomPurpose::position_key, static_cast<std::uint64_t>(first_position + i));
+    const std::uint64_t value = std::uint64_t{values[static_cast<std::size_t>(i)]} + 1;
+    total.low += key.low * value;
+    total.high += key.high * value;
+  }
+  const OddPair of_record = draw(RandomPurpose::record_key, static_cast<std::uint64_t>(record));
+  total.low *= of_record.low * column_.low;
+  total.high *= of_record.high * column_.high;
+  return total;
+}
+
+Fingerprint FingerprintKeys::of(SequenceId record, std::int64_t first, std::span<const std::uint16_t> values) const {
+  return sum(record, first, values);
+}
+Fingerprint FingerprintKeys::of(SequenceId record, std::int64_t first, std::span<const std::uint32_t> values) const {
+  return sum(record, first, values);
+}
+
+}  // namespace shardpack

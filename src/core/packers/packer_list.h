@@ -1,0 +1,19 @@
+// Every packer's entry, for the table in packer_table.cpp. See packer.h for the contract.
+#pragma once
+
+#include <stop_token>
+
+#include "shardpack/packer.h"
+
+namespace shardpack {
+
+PackingPlan plan_none(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+PackingPlan plan_sorted_greedy(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+PackingPlan plan_ffd(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+PackingPlan plan_bfd(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+PackingPlan plan_spfhp(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+PackingPlan plan_lpfhp(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+PackingPlan plan_nnlshp(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+PackingPlan plan_auto(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+
+}  // namespace shardpack

@@ -1,0 +1,132 @@
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/units.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+void throw_errno(std::string_view verb, const std::string& path) {
+  const int error = errno;
+  std::string help;
+  if (error == ENOSPC || error == EDQUOT) help = "; free some space or choose another place with -o or --temp-dir";
+  throw Error(ErrorCode::io, fmt::format("cannot {}: {}{}", verb, std::strerror(error), help), path);
+}
+
+File::File(const std::string& path, Mode mode, std::string shown) : shown_(shown.empty() ? path : std::move(shown)) {
+  int flags = O_CLOEXEC;
+  if (mode == Mode::read) flags |= O_RDONLY | O_NONBLOCK;  // a pipe without a writer must not block the open
+  if (mode == Mode::create) flags |= O_RDWR | O_CREAT | O_TRUNC;
+  if (mode == Mode::create_exclusive) flags |= O_RDWR | O_CREAT | O_EXCL;
+  descriptor_ = ::open(path.c_str(), flags, 0666);
+  if (descriptor_ < 0) throw_errno(mode == Mode::read ? "open" : "create", shown_);
+  if (mode == Mode::read) {
+    struct stat status {};
+    if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
+      ::close(std::exchange(descriptor_, -1));
+      throw Error(ErrorCode::io, "not a regular file", shown_);
+    }
+  }
+}
+
+File File::temporary(const std::string& folder) {
+  int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  if (descriptor < 0) {  // not every file system has O_TMPFILE
+    std::string name = folder + "/.shardpack-spool-XXXXXX";
+    descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+    if (descriptor < 0) throw_errno("create a temporary file in", folder);
+    ::unlink(name.c_str());
+  }
+  return File(descriptor, "temporary file in " + folder);
+}
+
+File::~File() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), shown_(std::move(other.shown_)) {}
+
+File& File::operator=(File&& other) noexcept {
+  std::swap(descriptor_, other.descriptor_);
+  std::swap(shown_, other.shown_);
+  return *this;
+}
+
+std::int64_t File::size() const {
+  struct stat status {};
+  if (::fstat(descriptor_, &status) != 0) throw_errno("stat", shown_);
+  return status.st_size;
+}
+
+std::size_t File::read_some_at(std::int64_t offset, std::span<std::byte> out) const {
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t n = ::pread(descriptor_, out.data() + done, out.size() - done, offset + static_cast<std::int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw_errno("read", shown_);
+    if (n == 0) break;
+    done += static_cast<std::size_t>(n);
+  }
+  return done;
+}
+
+void File::read_at(std::int64_t offset, std::span<std::byte> out) const {
+  const std::size_t done = read_some_at(offset, out);
+  if (done != out.size()) {
+    throw Error(ErrorCode::io,
+                fmt::format("the file ends {} bytes early: it was cut short while being read",
+                            with_commas(static_cast<std::int64_t>(out.size() - done))),
+                shown_, fmt::format("byte {}", with_commas(offset + static_cast<std::int64_t>(done))));
+  }
+}
+
+void File::write_at(std::int64_t offset, std::span<const std::byte> bytes) const {
+  std::size_t done = 0;
+  while (done < bytes.size()) {
+    const ssize_t n = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done, offset + static_cast<std::int64_t>(done));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) throw_errno("write", shown_);
+    done += static_cast<std::size_t>(n);
+  }
+}
+
+void File::sync() const {
+  if (::fsync(descriptor_) != 0) throw_errno("sync", shown_);
+}
+
+void File::close() {
+  if (::close(std::exchange(descriptor_, -1)) != 0) throw_errno("close", shown_);
+}
+
+std::string read_small_file(const std::string& path, std::int64_t max_bytes) {
+  const File file(path, File::Mode::read);
+  const std::int64_t size = file.size();
+  if (size > max_bytes) {
+    throw Error(ErrorCode::limit,
+                fmt::format("{} is too large for this file (at most {})", short_bytes(size), short_bytes(max_bytes)), path);
+  }
+  std::string text(static_cast<std::size_t>(size), '\0');
+  file.read_at(0, std::as_writable_bytes(std::span(text)));
+  return text;
+}
+
+void sync_folder(const std::string& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) throw_errno("open", path);
+  const int result = ::fsync(descriptor);
+  ::close(descriptor);
+  // Some file systems cannot sync a folder; their renames are as durable as they get.
+  if (result != 0 && errno != EINVAL && errno != ENOTSUP) throw_errno("sync", path);
+}
+
+}  // namespace shardpack

@@ -1,0 +1,53 @@
+// Files by descriptor: every read and write is complete or an Error that names the path.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace shardpack {
+
+/// Owns a descriptor. Reading and writing at an offset is thread-safe.
+class File {
+ public:
+  enum class Mode { read, create, create_exclusive };
+
+  /// `shown` is how errors name the file (default: the path). Regular files only for Mode::read: a folder, pipe or device is
+  /// Error{io}, so that no input can block or never end.
+  File(const std::string& path, Mode mode, std::string shown = {});
+  /// An unlinked file in `folder`, for spools.
+  static File temporary(const std::string& folder);
+  ~File();
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+
+  std::int64_t size() const;
+  const std::string& shown() const { return shown_; }
+  int descriptor() const { return descriptor_; }
+
+  /// Read exactly out.size() bytes at `offset`. \throws Error{io} when the file ends before (it was cut short while in use).
+  void read_at(std::int64_t offset, std::span<std::byte> out) const;
+  /// Read up to out.size() bytes at `offset`; fewer only at the end of the file.
+  std::size_t read_some_at(std::int64_t offset, std::span<std::byte> out) const;
+  void write_at(std::int64_t offset, std::span<const std::byte> bytes) const;
+  void sync() const;  ///< data and size reach the disk
+  void close();       ///< \throws Error{io}: a delayed write error is an error
+
+ private:
+  File(int descriptor, std::string shown) : descriptor_(descriptor), shown_(std::move(shown)) {}
+  int descriptor_ = -1;
+  std::string shown_;
+};
+
+/// The whole of a small file (plan, manifest, sidecar). \throws Error{limit} above `max_bytes`.
+std::string read_small_file(const std::string& path, std::int64_t max_bytes = std::int64_t{1} << 30);
+
+/// Make a folder's entries durable (a rename, a new file).
+void sync_folder(const std::string& path);
+
+/// Error{io} for the current errno: "cannot VERB: REASON".
+[[noreturn]] void throw_errno(std::string_view verb, const std::string& path);
+
+}  // namespace shardpack

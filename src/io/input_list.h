@@ -1,0 +1,19 @@
+// From arguments to an ordered list of input files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "io/formats/format.h"
+#include "shardpack/formats.h"
+
+namespace shardpack {
+
+/// Files, folders and globs, in the order given; a folder or glob is listed in sorted (byte) order, folders recursively, hidden
+/// entries and sidecars left out. A sidecar given by name (train.idx) or a bare prefix (train) stands for its data file.
+/// Names are relative to the common root of all inputs. Every path is made absolute and normal first.
+/// \throws Error{io} for what does not exist or cannot be read, Error{usage} for a file given twice without allow_repeats,
+/// Error{bad_data} for a folder or glob without any shard.
+std::vector<InputFile> list_inputs(const std::vector<std::string>& arguments, const ReadOptions& options);
+
+}  // namespace shardpack

@@ -1,0 +1,32 @@
+// Open shards as one SequenceSource, with everything that the pass over their tokens finds.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "io/formats/format.h"
+#include "shardpack/jobs.h"
+#include "shardpack/sequence_source.h"
+
+namespace shardpack {
+
+struct ScannedSource {
+  std::unique_ptr<SequenceSource> source;
+  TokenFacts totals;  ///< hash stays empty: each file has its own
+  RemovedCount padding;
+  std::int64_t null_records = 0;
+  std::vector<std::string> not_carried;  ///< sorted, each once
+};
+
+struct ScanNeeds {
+  bool random_access = true;  ///< tokens will be read again
+  bool ends = false;          ///< note which sequences begin with BOS and end with EOS (options.bos_id, options.eos_id)
+};
+
+/// List, open and scan the inputs in one parallel pass: boundaries, id range, fingerprint, file hashes.
+/// Memory: 8 bytes a record (9 with `ends`) and the blocks in flight.
+ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOptions& options, const ScanNeeds& needs,
+                          const RunContext& context);
+
+}  // namespace shardpack

@@ -1,0 +1,42 @@
+// Outputs appear whole or not at all: a run writes into the sibling OUT.partial/ and publishes it by renaming the folder.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "shardpack/progress.h"
+
+namespace shardpack {
+
+/// Owns OUT.partial/ with its owner marker and lock.
+class StagedOutput {
+ public:
+  /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT was made by
+  /// shardpack (manifest.json of ours in it); no living run holds OUT.partial/. A stale one of ours is removed with a note; one
+  /// that is not ours is refused. \throws Error{usage} and Error{io}.
+  StagedOutput(const std::string& output, bool force, Diagnostics& diagnostics);
+  /// Removes OUT.partial/ unless published or kept. Never throws.
+  ~StagedOutput();
+  StagedOutput(const StagedOutput&) = delete;
+  StagedOutput& operator=(const StagedOutput&) = delete;
+
+  const std::string& folder() const { return partial_; }  ///< write here
+
+  /// Write a small file whole and durable. \throws Error{io}
+  void write_file(std::string_view name, std::string_view bytes) const;
+
+  /// Make all of it durable, take the owner marker out and rename: to OUT when there is none, else exchange the two and delete
+  /// the old one. Files that equal the old ones byte for byte (size and hash) get the old modification time first.
+  void publish();
+
+ private:
+  std::string output_, partial_;
+  bool force_ = false, published_ = false;
+  int lock_ = -1;
+  Diagnostics& diagnostics_;
+};
+
+/// The same checks without taking the place: what --dry-run does.
+void check_output_place(const std::string& output, bool force);
+
+}  // namespace shardpack

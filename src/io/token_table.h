@@ -1,0 +1,52 @@
+// A flat array of token ids in one file. Every input format is brought to this, with record boundaries beside it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "io/file.h"
+#include "shardpack/fingerprint.h"
+#include "shardpack/item.h"
+#include "shardpack/types.h"
+
+namespace shardpack {
+
+struct TokenTable {
+  std::shared_ptr<const File> file;  ///< the data file itself, or the spool that its tokens were decoded into
+  std::int64_t begin_bytes = 0;      ///< where token 0 lies
+  std::int64_t tokens = 0;
+  IdType type = IdType::u16;
+  bool big_endian = false;
+
+  /// Read tokens [first, first + out.size()) as stored values. \throws Error{bad_data} for a negative id or one above
+  /// 2^32 - 1, naming file and token; Error{io}. Thread-safe.
+  void read(std::int64_t first, std::span<std::uint32_t> out) const;
+  /// The same into 16 bits; an id above 65,535 is Error{bad_data}.
+  void read(std::int64_t first, std::span<std::uint16_t> out) const;
+};
+
+/// What a pass over the tokens finds.
+struct TokenFacts {
+  std::int64_t id_min = 0, id_max = -1;
+  Fingerprint fingerprint;
+  std::string hash;  ///< XXH3-128 of the data file followed by its sidecars
+};
+
+/// What a format's reader returns for one data file.
+struct OpenedShard {
+  TokenTable ids;
+  std::vector<std::int64_t> record_begin;  ///< tokens; records + 1 entries, the first 0, ascending, the last ids.tokens
+  std::vector<std::string> files;          ///< paths of the data file and then its sidecars: what `bytes` and `hash` cover
+  std::int64_t null_records = 0;
+  RemovedCount padding;                  ///< positions with attention_mask 0, left out of the table
+  std::vector<std::string> not_carried;  ///< columns that are not carried along
+  std::vector<std::string> warnings;     ///< one line each, for Diagnostics
+  /// Set by formats that had to decode every token to find the boundaries; the scan pass reads the others itself.
+  std::optional<TokenFacts> facts;
+};
+
+}  // namespace shardpack
