@@ -1,0 +1,81 @@
+// Reads a packed dataset in the native layout, as whole arrays or block by block. Trusts nothing: names, shapes and sizes are
+// checked before they are used, and every access is bounds-checked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/npy.h"
+#include "shardpack/manifest.h"
+#include "shardpack/types.h"
+
+namespace shardpack {
+
+inline constexpr std::string_view kManifestName = "manifest.json";
+
+/// An array of integers in one file, `X.npy` or `X.npy.zst`. Immutable after construction, so thread-safe.
+/// A "row" is one index of the first dimension: row_tokens ids of input_ids.npy, three numbers of seq_source.npy.
+class PackedArray {
+ public:
+  /// \throws Error{io} when it cannot be opened, Error{bad_data} when it is not a whole C-order little-endian integer array.
+  explicit PackedArray(const std::string& path);
+  ~PackedArray();
+  PackedArray(PackedArray&&) noexcept;
+  PackedArray& operator=(PackedArray&&) noexcept;
+
+  const std::string& path() const;
+  IdType type() const;  ///< of the stored elements
+  const std::vector<std::int64_t>& shape() const;
+  std::int64_t rows() const;          ///< shape()[0]
+  std::int64_t row_elements() const;  ///< product of the other dimensions; 1 for a 1-D array
+
+  /// The stored bytes of the rows [first_row, first_row + n), n = out.size() / bytes of a row, which must divide it.
+  /// \throws Error{bad_data} when the rows are not there or a compressed frame is damaged.
+  void read_bytes(std::int64_t first_row, std::span<std::byte> out) const;
+
+  /// The same as integers, n = out.size() / row_elements(). \throws Error{bad_data} for a value that T cannot hold.
+  /// T is std::uint8_t, std::uint16_t, std::uint32_t, std::int32_t or std::int64_t.
+  template <class T>
+  void read(std::int64_t first_row, std::span<T> out) const;
+  template <class T>
+  std::vector<T> read(std::int64_t first_row, std::int64_t count) const;
+  template <class T>
+  std::vector<T> read_all() const {
+    return read<T>(0, rows());
+  }
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+class PackedDataset {
+ public:
+  /// Reads and checks the manifest; opens nothing else. `path`: the folder, or its manifest.json.
+  /// \throws Error{io} when there is no such folder, Error{bad_data} when it has no manifest of ours or a damaged one.
+  explicit PackedDataset(const std::string& path);
+
+  const std::string& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+  const std::vector<ManifestShard>& shards() const { return manifest_.shards; }
+
+  /// Is the array `stem` ("segment_ids") among the shard's files in the manifest, as `.npy` or `.npy.zst`?
+  bool has_array(const ManifestShard& shard, std::string_view stem) const;
+  /// \throws Error{bad_data} when it is not, and what file_path() and PackedArray throw.
+  PackedArray open_array(const ManifestShard& shard, std::string_view stem) const;
+
+  /// Path of a file that the manifest names, `shard_folder` empty for those beside it. \throws Error{bad_data} when the name
+  /// leads out of the folder (also by a symbolic link), Error{io} when it is not there.
+  std::string file_path(std::string_view shard_folder, std::string_view name) const;
+
+ private:
+  std::string folder_;
+  Manifest manifest_;
+};
+
+}  // namespace shardpack
