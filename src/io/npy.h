@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "io/file.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -24,6 +25,9 @@ inline constexpr std::string_view kNpyMagic{"\x93NUMPY", 6};
 /// Parse the header at the start of `head` (the first bytes of a file of `file_bytes` bytes). Checks that the header is complete,
 /// the shape non-negative and, for integer types, that the file holds exactly the data. \throws Error{bad_data} naming `shown`.
 NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const std::string& shown);
+
+/// The same, reading as much of the file as its header takes.
+NpyHeader read_npy_header(const File& file);
 
 /// Integer type of a header; Error{bad_data} for floats, objects (with a hint), structures. `big_endian` is set for '>'.
 IdType integer_type(const NpyHeader& header, const std::string& shown, bool& big_endian);
