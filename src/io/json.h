@@ -70,6 +70,7 @@ class JsonWriter {
 
  private:
   void before_value();
+  void separate();
   struct Level {
     bool inline_layout, array, empty;
   };
