@@ -48,7 +48,6 @@ struct PlanOptions {
   LengthPolicy policy;
   std::string packer = "auto";
   PackerOptions packing;
-  AssignOptions order;  ///< of sequential and concat nothing else is needed
 };
 struct PlanResult {
   PackingPlan plan;

@@ -49,6 +49,9 @@ struct PlanStats {
 };
 PlanStats stats(const PackingPlan& plan);
 
+/// The items that the plan's rows hold: for an exact cover, the histogram that was planned.
+LengthHistogram covered_items(const PackingPlan& plan);
+
 /// Does the plan place every item exactly once, within the row length and the segment limit?
 /// Shares no code with any packer; always run, release builds included. Empty result = yes.
 /// Length 0 in `items` is ignored. Pure; O(strategy entries + distinct lengths).

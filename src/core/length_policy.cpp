@@ -1,0 +1,242 @@
+// apply_policy(): one rule for a single sequence, used on an index (where items are wanted) and on a histogram (where counts
+// are).
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "base/units.h"
+#include "shardpack/error.h"
+#include "shardpack/item.h"
+
+namespace shardpack {
+
+namespace {
+
+void check_policy(const LengthPolicy& policy) {
+  const auto refuse = [](const std::string& message) { throw Error(ErrorCode::usage, message); };
+  const Length L = policy.row_tokens;
+  if (L < 1) refuse("-L/--seq-length must be at least 1");
+  if (policy.segment_multiple < 1) refuse("--segment-multiple must be at least 1");
+  if (L % policy.segment_multiple != 0) {
+    refuse(fmt::format("a row of {} slots is not a multiple of --segment-multiple {}", with_commas(L), policy.segment_multiple));
+  }
+  if (L < 1 + policy.append_eos + policy.prepend_bos) {
+    refuse(fmt::format("a row of {} slots has no room for a token beside the added EOS and BOS; raise -L", L));
+  }
+  if (policy.min_tokens < 0 || policy.split_min_tokens < 0) refuse("--min-tokens and --split-min-tokens count tokens, from 0");
+  if (policy.split_min_tokens > 0 && policy.overlong != Overlong::split) {
+    refuse("--split-min-tokens only applies with --overlong split");
+  }
+  if (policy.split_min_tokens > L) {
+    refuse(fmt::format("--split-min-tokens {} would drop every last piece: a row has {} slots", policy.split_min_tokens, L));
+  }
+}
+
+/// The rule for one sequence of `tokens` >= 1 tokens. Calls
+///   place(first_token, tokens, added, repeat): `repeat` pieces of `tokens` tokens, one after the other, from first_token on;
+///   remove(first_token, tokens, cause);
+///   overlong(): under Overlong::error.
+template <class Place, class Remove, class Refuse>
+void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& policy, Place place, Remove remove,
+                  Refuse overlong) {
+  if (tokens < policy.min_tokens) return remove(std::int64_t{0}, tokens, RemovalCause::too_short);
+
+  const std::int64_t row = policy.row_tokens;
+  const int bos = policy.prepend_bos && (ends & SequenceIndex::kBeginsWithBos) == 0 ? kAddedBos : 0;
+  const int eos = policy.append_eos && (ends & SequenceIndex::kEndsWithEos) == 0 ? kAddedEos : 0;
+  const auto added_tokens = [](int bits) { return (bits & 1) + (bits >> 1); };
+  if (tokens + added_tokens(bos | eos) <= row) return place(std::int64_t{0}, tokens, bos | eos, std::int64_t{1});
+
+  switch (policy.overlong) {
+    case Overlong::error:
+      return overlong();
+    case Overlong::drop:
+      return remove(std::int64_t{0}, tokens, RemovalCause::dropped);
+    case Overlong::truncate: {
+      // The cut comes first: the side that was cut off gets its BOS or EOS anew, whatever the source had further on.
+      const bool at_end = policy.truncate_side == TruncateSide::end;
+      const int added = at_end ? bos | (policy.append_eos ? kAddedEos : 0) : (policy.prepend_bos ? kAddedBos : 0) | eos;
+      const std::int64_t keep = std::min(tokens, row - added_tokens(added));
+      const std::int64_t cut = tokens - keep;
+      if (!at_end && cut > 0) remove(std::int64_t{0}, cut, RemovalCause::truncated);
+      place(at_end ? std::int64_t{0} : cut, keep, added, std::int64_t{1});
+      if (at_end && cut > 0) remove(keep, cut, RemovalCause::truncated);
+      return;
+    }
+    case Overlong::split: {
+      // BOS on the first piece, EOS on the last; a last piece that would hold the EOS alone takes one token from the piece
+      // before.
+      const std::int64_t end = tokens + (eos != 0);  // in tokens, with the EOS as one more
+      std::int64_t first = std::min(row - (bos != 0), end);
+      if (eos != 0 && first == tokens) --first;
+      place(std::int64_t{0}, first, bos, std::int64_t{1});
+      std::int64_t full = (end - first - 1) / row;
+      const bool eos_alone = eos != 0 && end - first - full * row == 1;
+      if (eos_alone && full > 0) {
+        --full;
+        if (full > 0) place(first, row, 0, full);
+        place(first + full * row, row - 1, 0, std::int64_t{1});
+        return place(first + full * row + row - 1, std::int64_t{1}, eos, std::int64_t{1});
+      }
+      if (full > 0) place(first, row, 0, full);
+      const std::int64_t begin = first + full * row;
+      if (tokens - begin < policy.split_min_tokens) return remove(begin, tokens - begin, RemovalCause::too_short);
+      return place(begin, tokens - begin, eos, std::int64_t{1});
+    }
+  }
+}
+
+Length slots_of(std::int64_t length, Length multiple) { return static_cast<Length>(ceil_div(length, multiple) * multiple); }
+
+/// What a removal adds to the counts. Cut-off tokens leave their sequence in the rows: it counts under `truncated` as touched,
+/// and not at all where split dropped a short last piece.
+void count_removal(RemovedCounts& counts, RemovalCause cause, bool whole_sequence, std::int64_t tokens, std::int64_t times) {
+  RemovedCount& count = counts[static_cast<std::size_t>(cause)];
+  if (whole_sequence || cause == RemovalCause::truncated)
+    count.sequences = checked_add(count.sequences, times, "removed sequences");
+  count.tokens = checked_add(count.tokens, checked_mul(tokens, times, "removed tokens"), "removed tokens");
+}
+
+/// The message of check_overlong() from the lengths that are over.
+std::string overlong_message(const LengthHistogram& over, std::int64_t all, LengthPolicy policy, std::string_view first) {
+  const auto cost = [&](Overlong choice) {
+    policy.overlong = choice;
+    return apply_policy(over, policy);
+  };
+  policy.split_min_tokens = 0;
+  const HistogramPolicyResult truncate = cost(Overlong::truncate), split = cost(Overlong::split);
+  const auto cut = truncate.counts[static_cast<std::size_t>(RemovalCause::truncated)].tokens;
+  return fmt::format(
+      "{} of {} sequences are longer than a row of {} slots{} ({}longest {} tokens); choose --overlong truncate (cuts {} "
+      "tokens), "
+      "split (makes {} pieces of them) or drop (loses {} tokens), or raise -L",
+      with_commas(over.sequences()), with_commas(all), with_commas(policy.row_tokens),
+      policy.append_eos || policy.prepend_bos ? " with what is added" : "", first, with_commas(over.max_length()),
+      with_commas(cut), with_commas(split.items.sequences()), with_commas(over.tokens()));
+}
+
+bool is_overlong(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& policy) {
+  bool over = false;
+  if (tokens > 0) {
+    cut_sequence(
+        tokens, ends, policy, [](std::int64_t, std::int64_t, int, std::int64_t) {},
+        [](std::int64_t, std::int64_t, RemovalCause) {}, [&] { over = true; });
+  }
+  return over;
+}
+
+}  // namespace
+
+PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, SequenceId last, const LengthPolicy& policy) {
+  check_policy(policy);
+  PolicyResult result;
+  result.items.reserve(static_cast<std::size_t>(last - first));
+  for (std::size_t f = 0; f < index.files().size(); ++f) {
+    const SourceFile& file = index.files()[f];
+    const SequenceId base = index.first_sequence(static_cast<std::int32_t>(f));
+    for (SequenceId sequence = std::max(first, base); sequence < std::min(last, base + file.records()); ++sequence) {
+      const auto record = static_cast<std::size_t>(sequence - base);
+      const std::int64_t tokens = file.record_begin[record + 1] - file.record_begin[record];
+      if (tokens == 0) {
+        ++result.counts[static_cast<std::size_t>(RemovalCause::empty)].sequences;
+        continue;
+      }
+      const std::size_t before = result.items.size();
+      cut_sequence(
+          tokens, index.ends(sequence), policy,
+          [&](std::int64_t from, std::int64_t count, int added, std::int64_t repeat) {
+            for (std::int64_t i = 0; i < repeat; ++i) {
+              Item item{.sequence = sequence,
+                        .first_token = from + i * count,
+                        .tokens = static_cast<Length>(count),
+                        .added = static_cast<std::uint8_t>(added)};
+              item.slots = slots_of(item.length(), policy.segment_multiple);
+              result.items.push_back(item);
+            }
+            result.added_bos += (added & kAddedBos) != 0;
+            result.added_eos += (added & kAddedEos) != 0;
+          },
+          [&](std::int64_t from, std::int64_t count, RemovalCause cause) {
+            result.removed.push_back({sequence, from, count, cause});
+            count_removal(result.counts, cause, count == tokens, count, 1);
+          },
+          [&] {
+            throw Error(ErrorCode::bad_data,
+                        fmt::format("{} tokens are more than a row of {} slots holds; choose --overlong truncate, split or drop",
+                                    with_commas(tokens), with_commas(policy.row_tokens)),
+                        file.name, fmt::format("record {}", with_commas(static_cast<std::int64_t>(record))));
+          });
+      result.sequences += result.items.size() > before;
+    }
+  }
+  return result;
+}
+
+HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const LengthPolicy& policy) {
+  check_policy(policy);
+  HistogramPolicyResult result;
+  for (const LengthCount& entry : sequences.counts()) {
+    if (entry.length == 0) {
+      result.counts[static_cast<std::size_t>(RemovalCause::empty)].sequences += entry.count;
+      continue;
+    }
+    bool placed = false;
+    cut_sequence(
+        entry.length, 0, policy,
+        [&](std::int64_t, std::int64_t tokens, int added, std::int64_t repeat) {
+          const std::int64_t length = tokens + (added & 1) + (added >> 1);
+          result.items.add(slots_of(length, policy.segment_multiple), checked_mul(repeat, entry.count, "pieces"));
+          result.added_bos += (added & kAddedBos) != 0 ? entry.count : 0;
+          result.added_eos += (added & kAddedEos) != 0 ? entry.count : 0;
+          placed = true;
+        },
+        [&](std::int64_t, std::int64_t tokens, RemovalCause cause) {
+          count_removal(result.counts, cause, tokens == entry.length, tokens, entry.count);
+        },
+        [&] { check_overlong(sequences, policy); });
+    if (placed) result.sequences = checked_add(result.sequences, entry.count, "sequences");
+  }
+  return result;
+}
+
+void check_overlong(const SequenceIndex& index, const LengthPolicy& policy) {
+  check_policy(policy);
+  if (policy.overlong != Overlong::error) return;
+  LengthHistogram over;
+  SequenceId first = -1;
+  for (SequenceId sequence = 0, f = 0; f < static_cast<SequenceId>(index.files().size()); ++f) {
+    const SourceFile& file = index.files()[static_cast<std::size_t>(f)];
+    for (std::size_t record = 0; record + 1 < file.record_begin.size(); ++record, ++sequence) {
+      const std::int64_t tokens = file.record_begin[record + 1] - file.record_begin[record];
+      if (!is_overlong(tokens, index.ends(sequence), policy)) continue;
+      over.add(tokens);
+      if (first < 0) first = sequence;
+    }
+  }
+  if (first < 0) return;
+  const SequencePlace place = index.place(first);
+  const SourceFile& file = index.files()[static_cast<std::size_t>(place.file)];
+  throw Error(
+      ErrorCode::bad_data,
+      overlong_message(over, index.sequences(), policy, fmt::format("this first one has {} tokens, ", with_commas(place.tokens))),
+      file.name, fmt::format("record {}", with_commas(place.record)));
+}
+
+void check_overlong(const LengthHistogram& sequences, const LengthPolicy& policy) {
+  check_policy(policy);
+  if (policy.overlong != Overlong::error) return;
+  LengthHistogram over;
+  for (const LengthCount& entry : sequences.counts()) {
+    if (is_overlong(entry.length, 0, policy)) over.add(entry.length, entry.count);
+  }
+  if (over.sequences() > 0) throw Error(ErrorCode::bad_data, overlong_message(over, sequences.sequences(), policy, ""));
+}
+
+LengthHistogram histogram(const std::vector<Item>& items) {
+  LengthHistogram result;
+  for (const Item& item : items) result.add(item.slots);
+  return result;
+}
+
+}  // namespace shardpack

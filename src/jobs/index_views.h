@@ -1,0 +1,18 @@
+// Small views of a SequenceIndex that several jobs need.
+#pragma once
+
+#include <vector>
+
+#include "shardpack/length_histogram.h"
+#include "shardpack/manifest.h"
+#include "shardpack/sequence_index.h"
+
+namespace shardpack {
+
+/// Tokens of every record, the empty ones included.
+LengthHistogram lengths_of(const SequenceIndex& index);
+
+/// The manifest's entries for the source files.
+std::vector<ManifestSource> sources_of(const SequenceIndex& index);
+
+}  // namespace shardpack

@@ -1,0 +1,44 @@
+// scan: one pass over the inputs, totals out.
+#include "io/source.h"
+#include "jobs/index_views.h"
+#include "shardpack/jobs.h"
+
+namespace shardpack {
+
+LengthHistogram lengths_of(const SequenceIndex& index) {
+  LengthHistogram lengths;
+  for (const SourceFile& file : index.files()) {
+    for (std::size_t record = 0; record + 1 < file.record_begin.size(); ++record) {
+      lengths.add(file.record_begin[record + 1] - file.record_begin[record]);
+    }
+  }
+  return lengths;
+}
+
+std::vector<ManifestSource> sources_of(const SequenceIndex& index) {
+  std::vector<ManifestSource> sources;
+  for (const SourceFile& file : index.files()) {
+    sources.push_back({.name = file.name,
+                       .format = file.format,
+                       .bytes = file.bytes,
+                       .sequences = file.records(),
+                       .tokens = file.tokens(),
+                       .hash = file.hash});
+  }
+  return sources;
+}
+
+ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context) {
+  const ScannedSource scanned = open_source(inputs, options, {.random_access = false}, context);
+  const SequenceIndex& index = scanned.source->index();
+  return {.lengths = lengths_of(index),
+          .files = sources_of(index),
+          .id_min = scanned.totals.id_min,
+          .id_max = scanned.totals.id_max,
+          .fingerprint = scanned.totals.fingerprint,
+          .padding = scanned.padding,
+          .null_records = scanned.null_records,
+          .not_carried = scanned.not_carried};
+}
+
+}  // namespace shardpack
