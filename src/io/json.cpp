@@ -22,6 +22,7 @@ constexpr std::size_t kMaxDepth = 64;
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 
 struct Node;
+struct Member;
 
 /// A number that is not a whole one of 63 bits and a sign; its text is kept so that nothing is lost in dump().
 struct Number {
@@ -29,13 +30,16 @@ struct Number {
   std::string text;
 };
 
-struct Object {
-  std::vector<std::pair<std::string, Node>> members;  // the document's order
-  std::vector<std::uint32_t> by_key;                  // indices into members, sorted by key
-};
+using List = std::vector<Node>;
+using Object = std::vector<Member>;  // the document's order
 
 struct Node {
-  std::variant<std::nullptr_t, bool, std::int64_t, Number, std::string, std::vector<Node>, Object> value;
+  std::variant<std::nullptr_t, bool, std::int64_t, Number, std::string, List, Object> value;
+};
+
+struct Member {
+  std::string key;
+  Node value;
 };
 
 std::string describe(const Node& node) {
@@ -57,11 +61,10 @@ std::string describe(const Node& node) {
   }
 }
 
+/// Looks at one key after the other: what has known keys is small, and what is large is read through members().
 const Node* find(const Object& object, std::string_view key) {
-  const auto less = [&](std::uint32_t index, std::string_view wanted) { return object.members[index].first < wanted; };
-  const auto found = std::lower_bound(object.by_key.begin(), object.by_key.end(), key, less);
-  if (found == object.by_key.end() || object.members[*found].first != key) return nullptr;
-  return &object.members[*found].second;
+  const auto found = std::find_if(object.begin(), object.end(), [&](const Member& member) { return member.key == key; });
+  return found == object.end() ? nullptr : &found->value;
 }
 
 std::string member_path(const std::string& parent, std::string_view key) {
@@ -114,7 +117,7 @@ void append_quoted(std::string& out, std::string_view text) {
 void append_compact(std::string& out, const Node& node) {
   if (const auto* text = std::get_if<std::string>(&node.value)) {
     append_quoted(out, *text);
-  } else if (const auto* items = std::get_if<std::vector<Node>>(&node.value)) {
+  } else if (const auto* items = std::get_if<List>(&node.value)) {
     out += '[';
     for (const Node& item : *items) {
       if (&item != items->data()) out += ',';
@@ -123,11 +126,11 @@ void append_compact(std::string& out, const Node& node) {
     out += ']';
   } else if (const auto* object = std::get_if<Object>(&node.value)) {
     out += '{';
-    for (const auto& member : object->members) {
-      if (&member != object->members.data()) out += ',';
-      append_quoted(out, member.first);
+    for (const Member& member : *object) {
+      if (&member != object->data()) out += ',';
+      append_quoted(out, member.key);
       out += ':';
-      append_compact(out, member.second);
+      append_compact(out, member.value);
     }
     out += '}';
   } else if (const auto* number = std::get_if<Number>(&node.value)) {
@@ -155,7 +158,7 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   bool binary(binary_t&) override { return false; }  // not in JSON text
 
   bool start_object(std::size_t) override { return open({Object{}}); }
-  bool start_array(std::size_t) override { return open({std::vector<Node>{}}); }
+  bool start_array(std::size_t) override { return open({List{}}); }
   bool key(string_t& name) override {
     key_ = std::move(name);
     return true;
@@ -165,16 +168,11 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return true;
   }
   bool end_object() override {
-    Object& object = std::get<Object>(open_.back()->value);
-    const auto name = [&](std::uint32_t index) -> const std::string& { return object.members[index].first; };
-    object.by_key.resize(object.members.size());
-    for (std::uint32_t i = 0; i < object.by_key.size(); ++i) object.by_key[i] = i;
-    std::sort(object.by_key.begin(), object.by_key.end(), [&](std::uint32_t a, std::uint32_t b) { return name(a) < name(b); });
-    const auto twice = std::adjacent_find(object.by_key.begin(), object.by_key.end(),
-                                          [&](std::uint32_t a, std::uint32_t b) { return name(a) == name(b); });
-    if (twice != object.by_key.end()) {
-      throw Error(ErrorCode::bad_data, fmt::format("the key '{}' appears twice", name(*twice)), path_, where());
-    }
+    std::vector<std::string_view> keys;
+    for (const Member& member : std::get<Object>(open_.back()->value)) keys.emplace_back(member.key);
+    std::sort(keys.begin(), keys.end());
+    const auto twice = std::adjacent_find(keys.begin(), keys.end());
+    if (twice != keys.end()) throw Error(ErrorCode::bad_data, fmt::format("the key '{}' appears twice", *twice), path_, where());
     open_.pop_back();
     return true;
   }
@@ -201,18 +199,19 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
   }
   Node* place(Node&& node) {
     if (open_.empty()) return &(root_ = std::move(node));
-    if (auto* items = std::get_if<std::vector<Node>>(&open_.back()->value)) return &items->emplace_back(std::move(node));
-    auto& members = std::get<Object>(open_.back()->value).members;
-    return &members.emplace_back(std::move(key_), std::move(node)).second;
+    if (auto* items = std::get_if<List>(&open_.back()->value)) return &items->emplace_back(std::move(node));
+    auto& members = std::get<Object>(open_.back()->value);
+    members.push_back({std::move(key_), std::move(node)});
+    return &members.back().value;
   }
   /// Key path of the innermost open value: every open value is the last one of its parent.
   std::string where() const {
     std::string path;
     for (std::size_t i = 0; i + 1 < open_.size(); ++i) {
-      if (const auto* items = std::get_if<std::vector<Node>>(&open_[i]->value)) {
+      if (const auto* items = std::get_if<List>(&open_[i]->value)) {
         path = element_path(path, items->size() - 1);
       } else {
-        path = member_path(path, std::get<Object>(open_[i]->value).members.back().first);
+        path = member_path(path, std::get<Object>(open_[i]->value).back().key);
       }
     }
     return path;
@@ -268,7 +267,7 @@ Json Json::parse(std::string_view text, const std::string& path) {
 
 bool Json::is_null() const { return static_cast<const Node*>(node_)->value.index() == 0; }
 bool Json::is_object() const { return std::holds_alternative<Object>(static_cast<const Node*>(node_)->value); }
-bool Json::is_array() const { return std::holds_alternative<std::vector<Node>>(static_cast<const Node*>(node_)->value); }
+bool Json::is_array() const { return std::holds_alternative<List>(static_cast<const Node*>(node_)->value); }
 bool Json::is_string() const { return std::holds_alternative<std::string>(static_cast<const Node*>(node_)->value); }
 
 bool Json::has(std::string_view key) const { return find(document_->get<Object>(node_, where_, "an object"), key) != nullptr; }
@@ -279,18 +278,18 @@ Json Json::at(std::string_view key) const {
   return Json(document_, found, member_path(where_, key));
 }
 
-std::size_t Json::size() const { return document_->get<std::vector<Node>>(node_, where_, "a list").size(); }
+std::size_t Json::size() const { return document_->get<List>(node_, where_, "a list").size(); }
 
 Json Json::at(std::size_t index) const {
-  const auto& items = document_->get<std::vector<Node>>(node_, where_, "a list");
+  const auto& items = document_->get<List>(node_, where_, "a list");
   if (index >= items.size()) document_->fail(where_, fmt::format("expected more than {} entries, found {}", index, items.size()));
   return Json(document_, &items[index], element_path(where_, index));
 }
 
 std::vector<std::pair<std::string, Json>> Json::members() const {
   std::vector<std::pair<std::string, Json>> result;
-  for (const auto& member : document_->get<Object>(node_, where_, "an object").members) {
-    result.emplace_back(member.first, Json(document_, &member.second, member_path(where_, member.first)));
+  for (const Member& member : document_->get<Object>(node_, where_, "an object")) {
+    result.emplace_back(member.key, Json(document_, &member.value, member_path(where_, member.key)));
   }
   return result;
 }

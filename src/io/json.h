@@ -23,7 +23,7 @@ class Json {
   bool is_array() const;
   bool is_string() const;
   bool has(std::string_view key) const;
-  Json at(std::string_view key) const;                        ///< of an object; missing is an error
+  Json at(std::string_view key) const;                        ///< of an object; missing is an error; a linear search
   std::size_t size() const;                                   ///< of an array
   Json at(std::size_t index) const;                           ///< of an array
   std::vector<std::pair<std::string, Json>> members() const;  ///< of an object, in the document's order
