@@ -1,0 +1,67 @@
+#include "shardpack/packing_plan.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "base/checked.h"
+
+namespace shardpack {
+
+void PackingPlan::add(std::span<const Length> strategy_lengths, std::int64_t rows) {
+  lengths.insert(lengths.end(), strategy_lengths.begin(), strategy_lengths.end());
+  begin.push_back(static_cast<std::int64_t>(lengths.size()));
+  count.push_back(rows);
+}
+
+void PackingPlan::canonicalize() {
+  const auto compare = [this](std::int64_t a, std::int64_t b) {
+    const std::span<const Length> x = strategy(a), y = strategy(b);
+    return std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
+  };
+  std::vector<std::int64_t> order(count.size());
+  std::iota(order.begin(), order.end(), std::int64_t{0});
+  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return compare(a, b) > 0; });
+
+  PackingPlan sorted;
+  sorted.lengths.reserve(lengths.size());
+  for (std::size_t first = 0; first < order.size();) {
+    std::size_t last = first;
+    std::int64_t rows = 0;
+    for (; last < order.size() && compare(order[first], order[last]) == 0; ++last) {
+      rows = checked_add(rows, count[static_cast<std::size_t>(order[last])], "the number of rows");
+    }
+    if (rows != 0) sorted.add(strategy(order[first]), rows);
+    first = last;
+  }
+  lengths = std::move(sorted.lengths);
+  begin = std::move(sorted.begin);
+  count = std::move(sorted.count);
+}
+
+std::int64_t PackingPlan::rows() const {
+  std::int64_t sum = 0;
+  for (const std::int64_t rows_of_strategy : count) sum = checked_add(sum, rows_of_strategy, "the number of rows");
+  return sum;
+}
+
+PlanStats stats(const PackingPlan& plan) {
+  PlanStats result;
+  for (std::int64_t s = 0; s < plan.strategies(); ++s) {
+    const std::span<const Length> strategy = plan.strategy(s);
+    const std::int64_t rows = plan.count[static_cast<std::size_t>(s)];
+    const auto segments = static_cast<std::int64_t>(strategy.size());
+    const std::int64_t slots = std::accumulate(strategy.begin(), strategy.end(), std::int64_t{0});
+    result.rows = checked_add(result.rows, rows, "the number of rows");
+    result.items = checked_add(result.items, checked_mul(rows, segments, "the number of items"), "the number of items");
+    result.slots_used = checked_add(result.slots_used, checked_mul(rows, slots, "the number of slots"), "the number of slots");
+    result.max_segments_in_row = std::max(result.max_segments_in_row, segments);
+  }
+  const std::int64_t all_slots = checked_mul(result.rows, plan.row_tokens, "the number of slots");
+  result.padding = all_slots - result.slots_used;
+  result.efficiency = all_slots == 0 ? 1 : static_cast<double>(result.slots_used) / static_cast<double>(all_slots);
+  result.packing_factor = result.rows == 0 ? 0 : static_cast<double>(result.items) / static_cast<double>(result.rows);
+  return result;
+}
+
+}  // namespace shardpack
