@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <optional>
-#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -15,21 +14,9 @@
 #include "shardpack/manifest.h"
 #include "shardpack/packer.h"
 #include "shardpack/packing_plan.h"
-#include "shardpack/progress.h"
+#include "shardpack/run_context.h"
 
 namespace shardpack {
-
-class ThreadPool;  // exec/thread_pool.h
-
-/// What every job runs in. None of it changes a byte of the output.
-struct RunContext {
-  ThreadPool& pool;
-  std::stop_token stop;
-  ProgressSink& progress;
-  Diagnostics& diagnostics;
-  std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
-  std::string temp_dir;           ///< where decoded tokens are spooled; empty = the output's parent, else the working folder
-};
 
 // ---- scan -------------------------------------------------------------------------------------------------------------------
 struct ScanResult {

@@ -15,6 +15,7 @@
 #include "shardpack/packing_plan.h"
 #include "shardpack/progress.h"
 #include "shardpack/row_sink.h"
+#include "shardpack/run_context.h"
 #include "shardpack/sequence_index.h"
 #include "shardpack/sequence_source.h"
 #include "shardpack/types.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "io/formats/format.h"
-#include "shardpack/jobs.h"
+#include "shardpack/run_context.h"
 #include "shardpack/sequence_source.h"
 
 namespace shardpack {

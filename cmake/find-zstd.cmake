@@ -1,0 +1,15 @@
+# The target shardpack_zstd, whatever this system calls the library: its CMake package names targets differently from release to
+# release, and Ubuntu 22.04 has only the pkg-config file. Used by the build and by the installed package.
+if(NOT TARGET shardpack_zstd)
+  add_library(shardpack_zstd INTERFACE IMPORTED)
+  find_package(zstd CONFIG QUIET)
+  foreach(candidate zstd::libzstd_shared zstd::libzstd zstd::libzstd_static)
+    if(TARGET ${candidate})
+      target_link_libraries(shardpack_zstd INTERFACE ${candidate})
+      return()
+    endif()
+  endforeach()
+  find_package(PkgConfig REQUIRED)
+  pkg_check_modules(shardpack_libzstd REQUIRED IMPORTED_TARGET libzstd)
+  target_link_libraries(shardpack_zstd INTERFACE PkgConfig::shardpack_libzstd)
+endif()

@@ -1,0 +1,24 @@
+// What a job runs in: threads, the wish to stop, where to report, and budgets. None of it changes a byte of the output.
+#pragma once
+
+#include <cstdint>
+#include <stop_token>
+#include <string>
+
+#include "shardpack/progress.h"
+
+namespace shardpack {
+
+class ThreadPool;  // exec/thread_pool.h
+
+/// One for each run, made by the caller; everything it refers to outlives the job.
+struct RunContext {
+  ThreadPool& pool;
+  std::stop_token stop;
+  ProgressSink& progress;
+  Diagnostics& diagnostics;
+  std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
+  std::string temp_dir;           ///< where decoded tokens are spooled; empty = the output's parent, else the working folder
+};
+
+}  // namespace shardpack
