@@ -27,6 +27,10 @@ class SequenceSource {
   /// u32, with room for every destination; ids are checked to fit.
   /// Thread-safe. \throws Error{bad_data} for an id that does not fit, Error{io} when a file shrank or cannot be read.
   virtual void read_block(std::vector<TokenRequest>& requests, IdType type, void* ids) const = 0;
+
+  /// \throws Error{io} when an input changed its size or modification time since it was opened: then what was read may be a
+  /// mixture.
+  virtual void check_unchanged() const {}
 };
 
 }  // namespace shardpack

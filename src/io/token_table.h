@@ -27,6 +27,11 @@ struct TokenTable {
   void read(std::int64_t first, std::span<std::uint32_t> out) const;
   /// The same into 16 bits; an id above 65,535 is Error{bad_data}.
   void read(std::int64_t first, std::span<std::uint16_t> out) const;
+
+  /// The same from the stored bytes of tokens [first, first + out.size()), at hand already.
+  void decode(std::int64_t first, std::span<const std::byte> stored, std::span<std::uint32_t> out) const;
+
+  std::int64_t place_of(std::int64_t token) const { return begin_bytes + token * info(type).bytes; }  ///< bytes, in the file
 };
 
 /// What a pass over the tokens finds.

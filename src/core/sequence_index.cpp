@@ -1,0 +1,32 @@
+#include "shardpack/sequence_index.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
+
+namespace shardpack {
+
+SequenceIndex::SequenceIndex(std::vector<SourceFile> files, std::vector<std::uint8_t> ends)
+    : files_(std::move(files)), ends_(std::move(ends)) {
+  first_sequence_.reserve(files_.size() + 1);
+  for (const SourceFile& file : files_) {
+    ensure(!file.record_begin.empty() && file.record_begin.front() == 0, "record_begin starts at 0");
+    first_sequence_.push_back(checked_add(first_sequence_.back(), file.records(), "the number of sequences"));
+    tokens_ = checked_add(tokens_, file.tokens(), "the number of tokens");
+  }
+  ensure(ends_.empty() || static_cast<std::int64_t>(ends_.size()) == sequences(), "ends has one entry a record");
+}
+
+SequencePlace SequenceIndex::place(SequenceId sequence) const {
+  ensure(0 <= sequence && sequence < sequences(), "the sequence exists");
+  // The first file that begins after the sequence; the one before it holds it, files without records passed over.
+  const auto after = std::upper_bound(first_sequence_.begin(), first_sequence_.end(), sequence);
+  const auto file = static_cast<std::size_t>(after - first_sequence_.begin() - 1);
+  const std::int64_t record = sequence - first_sequence_[file];
+  const std::vector<std::int64_t>& begin = files_[file].record_begin;
+  const std::int64_t first_token = begin[static_cast<std::size_t>(record)];
+  return {static_cast<std::int32_t>(file), record, first_token, begin[static_cast<std::size_t>(record) + 1] - first_token};
+}
+
+}  // namespace shardpack
