@@ -96,7 +96,7 @@ PackingPlan derive_plan(const OrderedRows& rows, std::string_view packer, Length
     plan.add(lengths, 1);
   }
   plan.canonicalize();
-  plan.bound = lower_bound(histogram(rows.items), row_tokens, max_segments);
+  plan.bound = lower_bound(covered_items(plan), row_tokens, max_segments);
   return plan;
 }
 

@@ -1,0 +1,297 @@
+// pack: the main job. Read pack() as the table of contents; every step says what holds after it.
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "base/units.h"
+#include "core/predictions.h"
+#include "io/plan_file.h"
+#include "io/source.h"
+#include "io/staged_output.h"
+#include "jobs/index_views.h"
+#include "jobs/pack_options.h"
+#include "jobs/partitions.h"
+#include "jobs/removed_log.h"
+#include "jobs/rewrite.h"
+#include "jobs/tail.h"
+#include "shardpack/error.h"
+#include "shardpack/version.h"
+
+namespace shardpack {
+
+namespace {
+
+std::string parent_of(const std::string& output) {
+  std::filesystem::path path = std::filesystem::absolute(output).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "packed/"
+  return path.parent_path().string();
+}
+
+/// Name of the packer or bound kind that all partitions share; `mixed` where they differ, `none` where there are none.
+template <class Get>
+std::string shared_name(const std::vector<Partition>& partitions, std::string_view none, std::string_view mixed, Get get) {
+  if (partitions.empty()) return std::string(none);
+  const std::string first(get(partitions.front()));
+  const bool all = std::all_of(partitions.begin(), partitions.end(), [&](const Partition& p) { return get(p) == first; });
+  return all ? first : std::string(mixed);
+}
+
+/// The manifest as far as the options, the scan and the plans decide it.
+Manifest describe(const PackOptions& options, const ScannedSource& scanned, const std::vector<Partition>& partitions,
+                  const PlanningTotals& totals, const TailRows& tail) {
+  const SequenceIndex& index = scanned.source->index();
+  Manifest manifest;
+  manifest.tool_version = kVersion;
+  manifest.row_tokens = options.policy.row_tokens;
+  manifest.rows = totals.rows - tail.dropped + tail.extra;
+  manifest.source_sequences = index.sequences();
+  manifest.source_tokens = index.tokens();
+  manifest.sequences = totals.sequences;
+  manifest.segments = totals.segments;
+  manifest.tokens = totals.tokens;
+  manifest.padding_tokens = totals.rows * manifest.row_tokens - totals.tokens;
+  manifest.max_segments_in_row = totals.max_segments_in_row;
+  manifest.plan = {
+      .packer = shared_name(partitions, options.packer, "auto", [](const Partition& p) { return p.plan.packer; }),
+      .bound_kind = shared_name(partitions, "l1", "mixed", [](const Partition& p) { return name(p.plan.bound.kind); }),
+      .max_segments = options.packing.max_segments,
+      .segment_multiple = options.policy.segment_multiple,
+      .rows = totals.rows,
+      .bound = totals.bound};
+  manifest.id_type = choose_id_type(options, scanned.totals.id_max);
+  manifest.id_min = scanned.totals.id_min;
+  manifest.id_max = scanned.totals.id_max;
+  manifest.pad_id = options.pad_id;
+  manifest.eos_id = options.read.eos_id;
+  manifest.bos_id = options.read.bos_id;
+  manifest.position_start = options.position_start;
+  manifest.derived = options.derived;
+  manifest.compress = options.zstd_level > 0 ? fmt::format("zstd:{}", options.zstd_level) : "";
+  manifest.not_carried = scanned.not_carried;
+  manifest.options = recorded_options(options);
+  manifest.sources = sources_of(index);
+  manifest.source_fingerprint = scanned.totals.fingerprint;
+  manifest.removed = totals.removed;
+  manifest.removed[static_cast<std::size_t>(RemovalCause::padding)] = scanned.padding;
+  manifest.removed[static_cast<std::size_t>(RemovalCause::null)].sequences = scanned.null_records;
+  manifest.removed[static_cast<std::size_t>(RemovalCause::empty)].sequences -= scanned.null_records;  // both have length 0
+  manifest.added_eos = totals.added_eos;
+  manifest.added_bos = totals.added_bos;
+  return manifest;
+}
+
+RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& manifest, const PlanningTotals& totals) {
+  return {
+      .row_tokens = manifest.row_tokens,
+      .segment_multiple = options.policy.segment_multiple,
+      .max_segments = options.packing.max_segments,
+      .max_segments_in_row = static_cast<std::int32_t>(totals.max_segments_in_row),
+      .id_type = manifest.id_type,
+      .fill = {.pad = static_cast<std::uint32_t>(options.pad_id),
+               .bos = static_cast<std::uint32_t>(options.read.bos_id.value_or(0)),
+               .eos = static_cast<std::uint32_t>(options.read.eos_id.value_or(0))},
+      .position_start = static_cast<std::uint32_t>(options.position_start),
+      .derived = options.derived,
+      .write_added = totals.added_eos + totals.added_bos > 0,
+      .write_slots = totals.gaps_in_segments,
+      .zstd_level = options.zstd_level,
+      .shard_bytes = options.shard_bytes,
+  };
+}
+
+void check_free_space(const std::string& output, const Manifest& manifest, const RewriteSettings& settings) {
+  if (settings.zstd_level > 0) return;  // the size is not known before
+  const std::int64_t segment_bytes = 4 + 24 + (settings.write_added ? 1 : 0) + (settings.write_slots ? 4 : 0);
+  const std::int64_t needed = checked_add(checked_mul(manifest.rows, settings.row_bytes() + 8, "output bytes"),
+                                          checked_mul(manifest.segments, segment_bytes, "output bytes"), "output bytes");
+  struct statvfs status {};
+  if (::statvfs(parent_of(output).c_str(), &status) != 0) return;  // the writes will tell
+  const auto free = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+  if (needed > free) {
+    throw Error(ErrorCode::io,
+                fmt::format("the packed dataset takes {} and {} are free; free some space, choose another place with -o, or use "
+                            "--no-derived or --compress zstd",
+                            short_bytes(needed), short_bytes(free)),
+                output);
+  }
+}
+
+/// Take dropped rows out of the manifest's totals.
+void count_dropped(const DroppedRows& dropped, Manifest& manifest) {
+  RemovedCount& tail = manifest.removed[static_cast<std::size_t>(RemovalCause::tail)];
+  tail.sequences += dropped.sequences;
+  tail.tokens += dropped.source_tokens;
+  manifest.sequences -= dropped.sequences;
+  manifest.segments -= dropped.segments;
+  manifest.tokens -= dropped.source_tokens + dropped.added_bos + dropped.added_eos;
+  manifest.added_bos -= dropped.added_bos;
+  manifest.added_eos -= dropped.added_eos;
+}
+
+/// Writes `rows` as the next shards of partition `number` and lists them in its entry.
+void write_rows(Rewriter& rewriter, const OrderedRows& rows, std::size_t number, ManifestPartition& entry) {
+  const std::int64_t first = rewriter.shards_written();
+  rewriter.write(rows, static_cast<std::int32_t>(number), static_cast<std::int64_t>(entry.shards.size()));
+  for (std::int64_t shard = first; shard < rewriter.shards_written(); ++shard) entry.shards.push_back(rewriter.shard_name(shard));
+}
+
+/// A small file beside the manifest, and its entry.
+void write_listed(const StagedOutput& staged, Manifest& manifest, const std::string& file_name, const std::string& text) {
+  staged.write_file(file_name, text);
+  manifest.files.push_back({file_name, static_cast<std::int64_t>(text.size()), hash_hex(text)});
+}
+
+/// All rows into `staged`, partition by partition; completes the manifest.
+void write_dataset(const StagedOutput& staged, const SequenceSource& source, std::vector<Partition>& partitions,
+                   PlanningOptions planning, const RewriteSettings& settings, const PackOptions& options, const TailRows& tail,
+                   Manifest& manifest, const RunContext& context) {
+  const SequenceIndex& index = source.index();
+  const FingerprintKeys keys(lengths_of(index).max_length());
+  Rewriter rewriter(source, keys, settings, staged.folder(), context);
+  RemovedLog removed(source, keys, staged.folder(), context);
+  OrderedRows head;  // the dataset's first rows, for --tail repeat
+
+  context.progress.begin_stage("packing", manifest.rows, "rows");
+  for (std::size_t p = 0; p < partitions.size(); ++p) {
+    Partition& partition = partitions[p];
+    planning.assign.partition = static_cast<std::int32_t>(p);
+    PolicyResult policy = apply_policy(index, partition.first, partition.last, planning.policy);
+    removed.add(policy.removed);
+    OrderedRows rows = assign_items(std::move(policy.items), partition.plan, planning);
+    if (partition.dropped_rows > 0) {
+      const DroppedRows dropped = drop_last_rows(rows, partition);
+      removed.add(dropped.ranges);
+      count_dropped(dropped, manifest);
+    }
+    if (options.tail == Tail::repeat) keep_head(head, rows, tail.extra);
+
+    ManifestPartition entry{.first_sequence = partition.first,
+                            .sequences = partition.last - partition.first,
+                            .rows = partition.plan.rows(),
+                            .bound = partition.plan.bound.rows,
+                            .plan = fmt::format("plan-{:05}.json", p),
+                            .shards = {}};
+    write_rows(rewriter, rows, p, entry);
+    write_listed(staged, manifest, entry.plan, to_json(partition.plan, covered_items(partition.plan)));
+    manifest.partitions.push_back(std::move(entry));
+  }
+
+  // Extra rows lie in a shard of their own behind the last partition's, so that planned rows stay what their plans say.
+  const auto planned_shards = static_cast<std::size_t>(rewriter.shards_written());
+  if (tail.extra > 0) {
+    const OrderedRows rows = tail_rows(head, tail.extra, options.tail);
+    if (options.tail == Tail::repeat) {
+      const RemovedCount repeated = count_contents(rows);
+      manifest.repeated_rows = tail.extra;
+      manifest.repeated_sequences = repeated.sequences;
+      manifest.repeated_tokens = repeated.tokens;
+    } else {
+      manifest.fill_rows = tail.extra;
+    }
+    write_rows(rewriter, rows, partitions.size() - 1, manifest.partitions.back());
+  }
+
+  manifest.shards = rewriter.finish();
+  for (std::size_t shard = 0; shard < planned_shards; ++shard) manifest.packed_fingerprint += manifest.shards[shard].fingerprint;
+  for (ManifestFile& file : removed.finish()) manifest.files.push_back(std::move(file));
+  manifest.removed_fingerprint = removed.fingerprint();
+  context.progress.end_stage();
+}
+
+/// Figures that dropping a tail changes, from the partitions as written.
+void settle_totals(const std::vector<Partition>& partitions, Manifest& manifest) {
+  manifest.plan.rows = manifest.plan.bound = manifest.max_segments_in_row = 0;
+  for (const Partition& partition : partitions) {
+    manifest.plan.rows += partition.plan.rows();
+    manifest.plan.bound += partition.plan.bound.rows;
+    manifest.max_segments_in_row = std::max(manifest.max_segments_in_row, stats(partition.plan).max_segments_in_row);
+  }
+  manifest.padding_tokens = manifest.plan.rows * manifest.row_tokens - manifest.tokens;
+}
+
+/// Source + added = packed + removed, in sequences, tokens and fingerprints. \throws Error{internal}
+void check_conservation(const Manifest& manifest) {
+  std::int64_t sequences = manifest.sequences, tokens = manifest.tokens;
+  for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause) {
+    if (cause == static_cast<std::size_t>(RemovalCause::padding)) continue;  // was never part of the source tokens
+    if (cause != static_cast<std::size_t>(RemovalCause::truncated)) sequences += manifest.removed[cause].sequences;
+    tokens += manifest.removed[cause].tokens;
+  }
+  ensure(sequences == manifest.source_sequences, "source sequences differ from packed plus removed ones");
+  ensure(tokens == manifest.source_tokens + manifest.added_bos + manifest.added_eos,
+         "source plus added tokens differ from packed plus removed ones");
+  if (!(manifest.source_fingerprint == manifest.packed_fingerprint + manifest.removed_fingerprint)) {
+    throw Error(ErrorCode::internal,
+                "the packed tokens are not the tokens that were scanned; if no input was changed meanwhile, please report it");
+  }
+}
+
+std::int64_t listed_bytes(const Manifest& manifest) {
+  std::int64_t bytes = 0;
+  for (const ManifestFile& file : manifest.files) bytes += file.bytes;
+  for (const ManifestShard& shard : manifest.shards) {
+    for (const ManifestFile& file : shard.files) bytes += file.bytes;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
+                const RunContext& context) {
+  // What can be refused is refused before anything is read; the place is ours from here on.
+  check_pack_options(options);
+  check_output_apart(output, inputs);
+  check_output_place(output, options.force);
+  std::optional<StagedOutput> staged;
+  if (!options.dry_run) staged.emplace(output, options.force, context.diagnostics);
+
+  // One pass over the inputs: boundaries, id range, fingerprint. The index then says where every token is.
+  RunContext reading = context;
+  if (reading.temp_dir.empty()) reading.temp_dir = parent_of(output);
+  const ScanNeeds needs{.random_access = !options.dry_run, .ends = options.policy.append_eos || options.policy.prepend_bos};
+  const ScannedSource scanned = open_source(inputs, options.read, needs, reading);
+  const SequenceIndex& index = scanned.source->index();
+
+  // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.
+  PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),
+                           .packer = options.packer,
+                           .packing = options.packing,
+                           .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
+  planning.packing.row_tokens = options.policy.row_tokens;
+  check_overlong(index, planning.policy);
+  std::vector<Partition> partitions = cut_partitions(index, options.partition_tokens);
+  const PlanningTotals totals = plan_partitions(partitions, index, planning, context);
+  const TailRows tail = plan_tail(partitions, totals.rows, options);
+
+  PackResult result;
+  result.manifest = describe(options, scanned, partitions, totals, tail);
+  result.strategies = totals.strategies;
+  result.dynamic_padding_slots = expected_dynamic_slots(totals.lengths, 64);
+  result.shuffle_window_tokens = totals.largest_partition_tokens;
+  result.partitions = static_cast<std::int64_t>(partitions.size());
+  const RewriteSettings settings = rewrite_settings(options, result.manifest, totals);
+  check_free_space(output, result.manifest, settings);
+  if (options.dry_run) return result;
+
+  // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
+  write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, result.manifest, context);
+  settle_totals(partitions, result.manifest);
+
+  // Every token that was read is in the rows or in removed.csv: the equations hold, or nothing is published.
+  check_conservation(result.manifest);
+  result.verified = true;
+
+  // The manifest is the commit record; one rename publishes the whole.
+  const std::string manifest_text = to_json(result.manifest);
+  staged->write_file("manifest.json", manifest_text);
+  result.bytes_written = listed_bytes(result.manifest) + static_cast<std::int64_t>(manifest_text.size());
+  staged->publish();
+  return result;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,140 @@
+#include "jobs/pack_options.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/units.h"
+#include "io/json.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+constexpr std::int64_t kMaxId = 0xFFFFFFFF;
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
+
+std::int64_t largest_added_id(const PackOptions& options) {
+  std::int64_t largest = options.pad_id;
+  if (options.policy.append_eos) largest = std::max(largest, options.read.eos_id.value_or(0));
+  if (options.policy.prepend_bos) largest = std::max(largest, options.read.bos_id.value_or(0));
+  return largest;
+}
+
+}  // namespace
+
+void check_pack_options(const PackOptions& options) {
+  static_cast<void>(find_packer(options.packer));
+  if (options.policy.row_tokens < 1) refuse("-L/--seq-length is required: the slots in a row, the trainer's sequence length");
+  if (options.packing.max_segments < 0) refuse("-K/--max-segments counts segments, from 0 (no limit)");
+  if (options.policy.append_eos && !options.read.eos_id) refuse("--append-eos needs --eos-id");
+  if (options.policy.prepend_bos && !options.read.bos_id) refuse("--prepend-bos needs --bos-id");
+  const std::pair<const char*, std::int64_t> ids[] = {
+      {"--pad-id", options.pad_id}, {"--eos-id", options.read.eos_id.value_or(0)}, {"--bos-id", options.read.bos_id.value_or(0)}};
+  for (const std::pair<const char*, std::int64_t>& id : ids) {
+    if (id.second < 0 || id.second > kMaxId)
+      refuse(fmt::format("{} {}: token ids are whole numbers from 0 to 4,294,967,295", id.first, id.second));
+  }
+  if (options.position_start < 0 || options.position_start + options.policy.row_tokens - 1 > kMaxId) {
+    refuse(fmt::format("--position-start {}: positions must lie between 0 and 4,294,967,295", options.position_start));
+  }
+  if (options.id_type && *options.id_type != IdType::u16 && *options.id_type != IdType::u32)
+    refuse("--id-dtype is auto, u16 or u32");
+  if (options.rows_multiple < 1) refuse("--rows-multiple must be at least 1");
+  if (options.partition_tokens < 1) refuse("--partition-tokens must be at least 1");
+  if (options.shard_bytes < 1) refuse("--shard-bytes must be at least 1");
+  if (options.zstd_level < 0 || options.zstd_level > 19) refuse("--compress zstd:LEVEL: levels go from 1 to 19");
+}
+
+void check_output_apart(const std::string& output, const std::vector<std::string>& inputs) {
+  namespace fs = std::filesystem;
+  const auto place = [](const std::string& path) {
+    fs::path normal = fs::weakly_canonical(path);
+    return normal.has_filename() ? normal : normal.parent_path();
+  };
+  const fs::path out = place(output);
+  for (const std::string& input : inputs) {
+    if (input == "-") continue;
+    const fs::path in = place(input);
+    if (out == in) refuse(fmt::format("the output {} is an input", output));
+    if (fs::is_directory(in) && std::mismatch(in.begin(), in.end(), out.begin(), out.end()).first == in.end()) {
+      refuse(fmt::format("the output {} lies inside the input folder {}; choose a place outside it", output, input));
+    }
+  }
+}
+
+RowOrder row_order(const PackOptions& options) {
+  return options.order.value_or(find_packer(options.packer).input_order ? RowOrder::input : RowOrder::shuffled);
+}
+
+IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max) {
+  const std::int64_t added = largest_added_id(options);
+  const std::int64_t limit = 65'535;
+  if (!options.id_type) return std::max(source_id_max, added) <= limit ? IdType::u16 : IdType::u32;
+  if (*options.id_type == IdType::u16 && added > limit) {
+    refuse(fmt::format("--id-dtype u16 cannot hold the pad, EOS or BOS id {}; use auto or u32", with_commas(added)));
+  }
+  if (*options.id_type == IdType::u16 && source_id_max > limit) {
+    throw Error(ErrorCode::bad_data, fmt::format("the largest token id is {}, which --id-dtype u16 cannot hold; use auto or u32",
+                                                 with_commas(source_id_max)));
+  }
+  return *options.id_type;
+}
+
+std::vector<std::pair<std::string, std::string>> recorded_options(const PackOptions& options) {
+  std::vector<std::pair<std::string, std::string>> recorded;
+  const auto add = [&](std::string name, std::string json) { recorded.emplace_back(std::move(name), std::move(json)); };
+  const auto text = [](std::string_view value) { return JsonWriter().value(value).take(); };
+  const auto number = [](std::int64_t value) { return std::to_string(value); };
+  const auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
+  const auto optional_number = [&](const std::optional<std::int64_t>& value) {
+    return value ? number(*value) : std::string("null");
+  };
+  const auto optional_type = [&](const std::optional<IdType>& type, std::string_view none) {
+    return type ? text(info(*type).name) : std::string(none);
+  };
+  const ReadOptions& read = options.read;
+  const LengthPolicy& policy = options.policy;
+
+  add("format", read.format.empty() ? "null" : text(read.format));
+  add("ids_column", text(read.ids_column));
+  add("unit", text(read.unit == Unit::document ? "document" : "sequence"));
+  add("null_row", text(read.null_row == NullRow::error ? "error" : "drop"));
+  add("dtype", optional_type(read.dtype, "null"));
+  add("eos_id", optional_number(read.eos_id));
+  add("bos_id", optional_number(read.bos_id));
+  add("limit", number(read.limit));
+
+  add("packer", text(options.packer));
+  add("max_segments", number(options.packing.max_segments));
+  add("nnls_weights", text(options.packing.nnls_weights == NnlsWeights::paper ? "paper" : "tokens"));
+  add("seed", std::to_string(options.seed));
+  constexpr std::array<std::string_view, 3> kOrders{"shuffled", "by-strategy", "input"};
+  add("order", text(kOrders[static_cast<std::size_t>(row_order(options))]));
+
+  constexpr std::array<std::string_view, 4> kOverlong{"error", "truncate", "split", "drop"};
+  add("overlong", text(kOverlong[static_cast<std::size_t>(policy.overlong)]));
+  add("truncate_side", text(policy.truncate_side == TruncateSide::end ? "end" : "start"));
+  add("split_min_tokens", number(policy.split_min_tokens));
+  add("min_tokens", number(policy.min_tokens));
+  add("append_eos", flag(policy.append_eos));
+  add("prepend_bos", flag(policy.prepend_bos));
+  add("segment_multiple", number(policy.segment_multiple));
+
+  add("pad_id", number(options.pad_id));
+  add("position_start", number(options.position_start));
+  add("id_dtype", optional_type(options.id_type, "\"auto\""));
+  add("derived", flag(options.derived));
+  add("compress", options.zstd_level > 0 ? text(fmt::format("zstd:{}", options.zstd_level)) : "null");
+  add("rows_multiple", number(options.rows_multiple));
+  constexpr std::array<std::string_view, 3> kTails{"repeat", "fill", "drop"};
+  add("tail", text(kTails[static_cast<std::size_t>(options.tail)]));
+  add("partition_tokens", number(options.partition_tokens));
+  add("shard_bytes", number(options.shard_bytes));
+  return recorded;
+}
+
+}  // namespace shardpack

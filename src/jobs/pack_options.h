@@ -1,0 +1,27 @@
+// Options of pack: what fits together, what follows from them, and how they are recorded.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shardpack/jobs.h"
+
+namespace shardpack {
+
+/// \throws Error{usage} for options that contradict each other.
+void check_pack_options(const PackOptions& options);
+
+/// \throws Error{usage} when the output lies inside an input folder (it would be its own input next time) or is an input.
+void check_output_apart(const std::string& output, const std::vector<std::string>& inputs);
+
+RowOrder row_order(const PackOptions& options);  ///< with the default filled in
+
+/// u16 when the source's largest id, the pad id and what is added fit, else u32. \throws Error{bad_data} when --id-dtype is too
+/// narrow for a source id, Error{usage} for one of the options' own ids.
+IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max);
+
+/// Every option that decides the bytes, for the manifest: name and JSON value.
+std::vector<std::pair<std::string, std::string>> recorded_options(const PackOptions& options);
+
+}  // namespace shardpack

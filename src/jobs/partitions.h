@@ -1,0 +1,42 @@
+// Partitions: runs of consecutive sequences that are planned, assigned and written on their own. Cut by the data alone.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "jobs/planning.h"
+#include "shardpack/packing_plan.h"
+#include "shardpack/sequence_index.h"
+
+namespace shardpack {
+
+inline constexpr std::int64_t kPartitionSequences = 4'000'000;
+
+struct Partition {
+  SequenceId first = 0, last = 0;  ///< sequences [first, last)
+  PackingPlan plan;
+  std::int64_t dropped_rows = 0;  ///< its last rows that --tail drop leaves out
+
+  std::int64_t kept_rows() const { return plan.rows() - dropped_rows; }
+};
+
+/// Consecutive sequences up to `partition_tokens` source tokens and kPartitionSequences records each; a longer sequence has a
+/// partition of its own. Every record lies in exactly one.
+std::vector<Partition> cut_partitions(const SequenceIndex& index, std::int64_t partition_tokens);
+
+/// What planning all partitions found.
+struct PlanningTotals {
+  RemovedCounts removed{};
+  std::int64_t sequences = 0, segments = 0, tokens = 0;  ///< in the rows; tokens with what is added
+  std::int64_t added_eos = 0, added_bos = 0;
+  std::int64_t strategies = 0, rows = 0, bound = 0, max_segments_in_row = 0;
+  std::int64_t largest_partition_tokens = 0;
+  bool gaps_in_segments = false;  ///< some item takes more slots than it has tokens
+  LengthHistogram lengths;        ///< of the items in tokens, for predictions
+};
+
+/// Plan every partition (items are made and dropped again: only plans stay).
+PlanningTotals plan_partitions(std::vector<Partition>& partitions, const SequenceIndex& index, PlanningOptions options,
+                               const RunContext& context);
+
+}  // namespace shardpack

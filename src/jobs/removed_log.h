@@ -1,0 +1,43 @@
+// What policies took out, written down as it goes (removed.csv) and fingerprinted by reading it once more: source = packed +
+// removed is then a statement about two separate readings.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "core/fingerprint_keys.h"
+#include "io/file.h"
+#include "shardpack/item.h"
+#include "shardpack/jobs.h"
+#include "shardpack/sequence_source.h"
+
+namespace shardpack {
+
+class RemovedLog {
+ public:
+  /// `folder` receives removed.csv when there is something to write.
+  RemovedLog(const SequenceSource& source, const FingerprintKeys& keys, std::string folder, const RunContext& context);
+
+  void add(const std::vector<RemovedRange>& ranges);
+
+  const Fingerprint& fingerprint() const { return fingerprint_; }
+  /// Sync and close the file. \return its manifest entry, none when nothing was removed
+  std::vector<ManifestFile> finish();
+
+ private:
+  void fingerprint(const std::vector<RemovedRange>& ranges);
+  void append(std::string_view text);
+
+  const SequenceSource& source_;
+  const FingerprintKeys& keys_;
+  std::string folder_;
+  const RunContext& context_;
+  std::unique_ptr<File> file_;
+  std::int64_t bytes_ = 0;
+  StreamHash hash_;
+  Fingerprint fingerprint_;
+};
+
+}  // namespace shardpack

@@ -1,0 +1,119 @@
+#include "jobs/rewrite.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/checked.h"
+#include "core/row_check.h"
+#include "exec/ordered_map.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+/// Tokens of one block: large enough to keep writes long, small enough that blocks in flight stay below 100 MB. Fixed, because a
+/// block is also a compressed frame.
+constexpr std::int64_t kBlockTokens = std::int64_t{1} << 20;
+
+struct RowRange {
+  std::int64_t first = 0, rows = 0;
+};
+
+struct FinishedBlock {
+  EncodedBlock encoded;
+  Fingerprint fingerprint;
+  std::int64_t rows = 0, tokens = 0;
+};
+
+}  // namespace
+
+std::int64_t RewriteSettings::row_bytes() const {
+  const int segment_bytes = max_segments_in_row > 65'535 ? 4 : 2;
+  const int position_bytes = position_start + static_cast<std::int64_t>(row_tokens) - 1 > 65'535 ? 4 : 2;
+  return std::int64_t{row_tokens} * (info(id_type).bytes + (derived ? segment_bytes + position_bytes : 0));
+}
+
+std::int64_t RewriteSettings::rows_per_shard() const { return std::max<std::int64_t>(1, shard_bytes / row_bytes()); }
+
+Rewriter::Rewriter(const SequenceSource& source, const FingerprintKeys& keys, const RewriteSettings& settings, std::string folder,
+                   const RunContext& context)
+    : source_(source), keys_(keys), settings_(settings), folder_(std::move(folder)), context_(context) {}
+
+void Rewriter::write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard) {
+  const std::int64_t per_shard = settings_.rows_per_shard();
+  for (std::int64_t first = 0; first < rows.rows.rows(); first += per_shard) {
+    const std::int64_t count = std::min(per_shard, rows.rows.rows() - first);
+    write_shard(rows, first, count, fmt::format("shard-{:05}-{:05}", partition, first_shard + first / per_shard));
+  }
+}
+
+void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count, const std::string& name) {
+  const auto segments_before = [&](std::int64_t row) { return rows.rows.begin[static_cast<std::size_t>(row)]; };
+  ManifestShard shard;
+  shard.folder = name;
+  shard.rows = row_count;
+  shard.segments = segments_before(first_row + row_count) - segments_before(first_row);
+  std::shared_ptr<RowSink> sink = make_native_sink({.folder = folder_ + "/" + name,
+                                                    .rows = row_count,
+                                                    .segments = shard.segments,
+                                                    .row_tokens = settings_.row_tokens,
+                                                    .id_type = settings_.id_type,
+                                                    .position_start = settings_.position_start,
+                                                    .derived = settings_.derived,
+                                                    .write_added = settings_.write_added,
+                                                    .write_slots = settings_.write_slots,
+                                                    .max_segments_in_row = settings_.max_segments_in_row,
+                                                    .zstd_level = settings_.zstd_level});
+
+  const std::int64_t block_rows = std::max<std::int64_t>(1, kBlockTokens / settings_.row_tokens);
+  std::int64_t next = 0;
+  const auto produce = [&]() -> std::optional<RowRange> {
+    if (next == row_count) return std::nullopt;
+    const RowRange range{first_row + next, std::min(block_rows, row_count - next)};
+    next += range.rows;
+    return range;
+  };
+  const auto transform = [&](RowRange range) {
+    std::vector<TokenRequest> requests;
+    RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_tokens, settings_.id_type, range.first,
+                                  range.rows, first_row, requests);
+    source_.read_block(requests, block.id_type, block.ids.data());
+    fill_gaps(block, settings_.fill);
+    const std::vector<Issue> issues = check_rows(block, settings_.max_segments, settings_.segment_multiple);
+    ensure(issues.empty(), issues.empty() ? "" : issues.front().message);
+    FinishedBlock result{.encoded = {}, .fingerprint = fingerprint_of(block, keys_, source_.index()), .rows = range.rows};
+    for (const RowSegment& segment : block.segments) result.tokens += segment.length();
+    result.encoded = sink->encode(std::move(block));
+    return result;
+  };
+  const auto consume = [&](FinishedBlock&& block) {
+    sink->write(std::move(block.encoded));
+    shard.fingerprint += block.fingerprint;
+    shard.tokens += block.tokens;
+    context_.progress.advance(block.rows);
+  };
+  // A block holds its rows once as ids and once more as what is derived from them.
+  const std::int64_t block_bytes = block_rows * settings_.row_bytes() * 2;
+  int in_flight = default_in_flight(context_.pool);
+  if (context_.memory_bytes > 0) {
+    in_flight = static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / block_bytes, 1, in_flight));
+  }
+  ordered_map(context_.pool, in_flight, context_.stop, produce, transform, consume);
+
+  wait_for_sync();
+  shards_.push_back(std::move(shard));
+  syncing_ = std::async(std::launch::async, [sink] { return sink->finish(); });
+}
+
+void Rewriter::wait_for_sync() {
+  if (syncing_.valid()) shards_.back().files = syncing_.get();
+}
+
+std::vector<ManifestShard> Rewriter::finish() {
+  wait_for_sync();
+  return std::move(shards_);
+}
+
+}  // namespace shardpack

@@ -1,0 +1,63 @@
+// The rewriter: rows of an assignment in, shards out. Tokens are in memory a few blocks at a time.
+#pragma once
+
+#include <cstdint>
+#include <future>
+#include <string>
+#include <vector>
+
+#include "core/row_block.h"
+#include "shardpack/jobs.h"
+#include "shardpack/manifest.h"
+#include "shardpack/row_sink.h"
+#include "shardpack/sequence_source.h"
+
+namespace shardpack {
+
+/// What all shards of a dataset share.
+struct RewriteSettings {
+  Length row_tokens = 0, segment_multiple = 1;
+  std::int32_t max_segments = 0;         ///< the plan's limit, for the row check; 0 = none
+  std::int32_t max_segments_in_row = 0;  ///< decides the dtype of segment ids
+  IdType id_type = IdType::u16;
+  FillIds fill;
+  std::uint32_t position_start = 0;
+  bool derived = true, write_added = false, write_slots = false;
+  int zstd_level = 0;
+  std::int64_t shard_bytes = 0;
+
+  std::int64_t row_bytes() const;       ///< of the per-row arrays, uncompressed
+  std::int64_t rows_per_shard() const;  ///< at least 1
+};
+
+/// Writes shard folders into `folder`. One at a time for a caller, but a shard's last step (sync to disk) overlaps the next
+/// shard.
+class Rewriter {
+ public:
+  Rewriter(const SequenceSource& source, const FingerprintKeys& keys, const RewriteSettings& settings, std::string folder,
+           const RunContext& context);
+
+  /// Write all rows; shards are named shard-PPPPP-SSSSS from `first_shard` on. Every row is checked (core/row_check.h).
+  /// \return the shards' entries, complete after finish()
+  void write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard = 0);
+
+  /// Wait until everything is on disk. \return the shards in the order written
+  std::vector<ManifestShard> finish();
+
+  std::int64_t shards_written() const { return static_cast<std::int64_t>(shards_.size()); }
+  const std::string& shard_name(std::int64_t shard) const { return shards_[static_cast<std::size_t>(shard)].folder; }
+
+ private:
+  void write_shard(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count, const std::string& name);
+  void wait_for_sync();
+
+  const SequenceSource& source_;
+  const FingerprintKeys& keys_;
+  RewriteSettings settings_;
+  std::string folder_;
+  const RunContext& context_;
+  std::vector<ManifestShard> shards_;
+  std::future<std::vector<ManifestFile>> syncing_;  // of the last shard
+};
+
+}  // namespace shardpack
