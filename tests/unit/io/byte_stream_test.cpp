@@ -1,0 +1,217 @@
+#include "io/byte_stream.h"
+
+#include <string>
+#include <vector>
+
+#include "base/hash.h"
+#include "shardpack/error.h"
+#include "support/catch.h"
+#include "support/compressed.h"
+#include "support/standard_input.h"
+#include "support/temp_folder.h"
+
+using namespace shardpack;
+
+namespace {
+
+std::string read_all(ByteStream& stream, std::size_t step) {
+  std::string all, piece(step, '\0');
+  while (true) {
+    const std::size_t n = stream.read(std::as_writable_bytes(std::span(piece)));
+    all.append(piece, 0, n);
+    if (n < step) return all;
+  }
+}
+
+std::string read_all(const std::string& path, std::size_t step = 1 << 16) {
+  ByteStream stream(path);
+  return read_all(stream, step);
+}
+
+/// Text that compresses, but not to nothing: more than one buffer of stored bytes.
+std::string long_text(std::size_t lines) {
+  std::string text;
+  std::uint64_t state = 1;
+  for (std::size_t i = 0; i < lines; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    text += std::to_string(state >> 20) + "\n";
+  }
+  return text;
+}
+
+struct Refusal {
+  ErrorCode code = ErrorCode::internal;
+  std::string message = "no error", path, position;
+};
+Refusal refusal(const std::string& path, const std::string& shown = "x.gz") {
+  try {
+    ByteStream stream(path, shown);
+    read_all(stream, 1 << 12);
+  } catch (const Error& error) {
+    return {error.code(), error.message(), error.path(), error.position()};
+  }
+  return {};
+}
+
+}  // namespace
+
+TEST_CASE("compression is told by the first bytes") {
+  CHECK(compression_of(gzip_member("x")) == Compression::gzip);
+  CHECK(compression_of(zstd_frame("x")) == Compression::zstd);
+  CHECK(compression_of(zstd_skippable_frame("")) == Compression::zstd);
+  CHECK(compression_of("{\"input_ids\": []}") == Compression::none);
+  CHECK(compression_of("") == Compression::none);
+  CHECK(compression_of("\x1F") == Compression::none);
+}
+
+TEST_CASE("every member and every frame is read, whatever the size of the reads") {
+  const TempFolder folder;
+  const std::string a = long_text(40'000), b = "second\n", c = long_text(3);
+  const std::string gzip =
+      folder.write("x.gz", gzip_member(a) + gzip_member("") + gzip_member(b) + gzip_member(c) + gzip_member(""));
+  const std::string zstd =
+      folder.write("x.zst", zstd_skippable_frame("head") + zstd_frame(a) + zstd_skippable_frame("") + zstd_frame("") +
+                                zstd_frame(b) + zstd_frame(c) + zstd_skippable_frame(std::string(300'000, 's')));
+  const std::string plain = folder.write("x", a + b + c);
+  for (const std::string& path : {gzip, zstd, plain}) {
+    for (const std::size_t step : {std::size_t{7}, std::size_t{4096}, std::size_t{1} << 20, std::size_t{1} << 24}) {
+      CAPTURE(path, step);
+      CHECK(read_all(path, step) == a + b + c);
+    }
+  }
+}
+
+TEST_CASE("the stored bytes are counted and hashed, and an ended stream stays ended") {
+  const TempFolder folder;
+  const std::string text = long_text(50'000);
+  for (const std::string& stored : {text, gzip_member(text), zstd_frame(text) + zstd_skippable_frame("end")}) {
+    ByteStream stream(folder.write("x", stored));
+    CHECK(read_all(stream, 1 << 16).size() == text.size());
+    std::byte more[8];
+    CHECK(stream.read(more) == 0);
+    CHECK(stream.stored_bytes() == static_cast<std::int64_t>(stored.size()));
+    CHECK(stream.stored_hash() == hash_hex(stored));
+  }
+}
+
+TEST_CASE("an empty file holds nothing, but not under the name of a compressed one") {
+  const TempFolder folder;
+  CHECK(read_all(folder.write("x.jsonl", "")).empty());
+  for (const char* name : {"x.jsonl.gz", "x.zst", "x.zstd"}) {
+    const Refusal found = refusal(folder.write(name, ""), name);
+    CHECK(found.code == ErrorCode::bad_data);
+    CHECK(found.path == name);
+    CHECK(found.position == "byte 0");
+    CHECK(found.message.find("the file is empty") == 0);
+  }
+}
+
+TEST_CASE("compressed data cut anywhere but between two parts are refused with the place") {
+  const TempFolder folder;
+  const std::string text = "{\"input_ids\": [1, 2, 3]}\n";
+  struct Case {
+    std::vector<std::string> parts;
+    std::string part_name;
+  };
+  for (const Case& c : {Case{{gzip_member(text), gzip_member(""), gzip_member(text)}, "gzip member"},
+                        Case{{zstd_frame(text), zstd_skippable_frame("skip"), zstd_frame(text)}, "zstd frame"}}) {
+    std::string whole;
+    std::size_t boundaries = 0;
+    for (const std::string& part : c.parts) {
+      for (std::size_t cut = 0; cut < part.size(); ++cut) {
+        CAPTURE(c.part_name, whole.size(), cut);
+        const std::string path = folder.write("x", whole + part.substr(0, cut));
+        // Shorter than a magic number, a first part is not known as one: the next layer refuses it as JSON.
+        if (whole.empty() && cut < (c.part_name == "gzip member" ? 2u : 4u)) {
+          CHECK(read_all(path).size() == cut);
+        } else if (cut == 0) {
+          ++boundaries;
+          CHECK(refusal(path).message == "no error");
+        } else {
+          const Refusal found = refusal(path);
+          CHECK(found.code == ErrorCode::bad_data);
+          CHECK(found.path == "x.gz");
+          CHECK(found.position == "byte " + std::to_string(whole.size() + cut));
+          const std::string number = std::to_string(boundaries + 1);
+          CHECK(found.message == "the file is cut short: it ends inside " + c.part_name + " " + number);
+        }
+      }
+      whole += part;
+    }
+  }
+}
+
+TEST_CASE("what follows the last part must be another one") {
+  const TempFolder folder;
+  const std::string gzip = gzip_member("x\n"), zstd = zstd_frame("x\n");
+  const std::string at_gzip = "byte " + std::to_string(gzip.size()), at_zstd = "byte " + std::to_string(zstd.size());
+  for (const std::string& tail : {std::string("garbage"), std::string(512, '\0'), std::string("{\"input_ids\": []}\n")}) {
+    Refusal found = refusal(folder.write("x", gzip + tail));
+    CHECK(found.code == ErrorCode::bad_data);
+    CHECK(found.message == "other data follow the last gzip member");
+    CHECK(found.position == at_gzip);
+    found = refusal(folder.write("x", zstd + tail));
+    CHECK(found.code == ErrorCode::bad_data);
+    CHECK(found.message == "other data follow the last zstd frame");
+    CHECK(found.position == at_zstd);
+  }
+  CHECK(refusal(folder.write("x", gzip + "g")).code == ErrorCode::bad_data);
+  CHECK(refusal(folder.write("x", zstd + "g")).code == ErrorCode::bad_data);
+}
+
+TEST_CASE("a flipped bit anywhere in the data or checksum of a part is found") {
+  const TempFolder folder;
+  const std::string text = long_text(20);
+  const std::string gzip = gzip_member(text), zstd = zstd_frame(text);
+  for (std::size_t i = 10; i < gzip.size(); ++i) {  // the header's time and system are not covered by anything
+    std::string damaged = gzip;
+    damaged[i] = static_cast<char>(damaged[i] ^ 4);
+    CAPTURE(i);
+    const Refusal found = refusal(folder.write("x", damaged));
+    CHECK(found.code == ErrorCode::bad_data);
+    CHECK(found.position.find("byte ") == 0);
+  }
+  for (std::size_t i = 6; i < zstd.size(); ++i) {
+    std::string damaged = zstd;
+    damaged[i] = static_cast<char>(damaged[i] ^ 4);
+    CAPTURE(i);
+    CHECK(refusal(folder.write("x", damaged)).code == ErrorCode::bad_data);
+  }
+}
+
+TEST_CASE("a zstd window above the budget is refused, and read when the budget allows it") {
+  const TempFolder folder;
+  const std::string path = folder.write("x.zst", zstd_frame("x\n", 28));
+  const Refusal found = refusal(path);
+  CHECK(found.code == ErrorCode::limit);
+  CHECK(found.message.find("--memory") != std::string::npos);
+  ByteStream stream(path, "x.zst", std::int64_t{1} << 28);
+  CHECK(read_all(stream, 100) == "x\n");
+}
+
+TEST_CASE("standard input is read through a pipe, compressed or not, and a peek leaves it whole") {
+  const std::string text = long_text(60'000);
+  for (const std::string& stored : {text, gzip_member(text), zstd_frame(text)}) {
+    const StandardInput input(stored);
+    CHECK(peek_standard_input(5) == stored.substr(0, 5));
+    CHECK(peek_standard_input(100'000) == stored.substr(0, 100'000));
+    CHECK(peek_standard_input(8) == stored.substr(0, 8));
+    ByteStream stream("-");
+    CHECK(read_all(stream, 1 << 16) == text);
+    CHECK(stream.stored_hash() == hash_hex(stored));
+  }
+  const StandardInput input(gzip_member(text).substr(0, 1000));
+  try {
+    read_all("-");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.path() == "standard input");
+    CHECK(error.position() == "byte 1,000");
+  }
+}
+
+TEST_CASE("what is not a readable file is an I/O error") {
+  const TempFolder folder;
+  CHECK(refusal(folder.path()).code == ErrorCode::io);
+  CHECK(refusal(folder.path("absent")).code == ErrorCode::io);
+}
