@@ -181,8 +181,8 @@ def raw(stem, lengths, runs, options):
 
 
 def raw_lengths(stem, lengths, runs, options):
-    np.save(f"{stem}.raw.lengths.npy", lengths.astype(np.int32))
-    return [write_ids(f"{stem}.raw", b"", runs), f"{stem}.raw.lengths.npy"]
+    np.save(f"{stem}.lengths.npy", lengths.astype(np.int32))
+    return [write_ids(f"{stem}.raw", b"", runs), f"{stem}.lengths.npy"]
 
 
 def nanogpt(stem, lengths, runs, options):

@@ -57,7 +57,7 @@ def read_shard(fmt, stem):
         assert offsets[0] == 0
         return cut(np.load(f"{stem}.npy"), offsets[1:])
     if fmt == "raw-lengths":
-        return cut(np.fromfile(f"{stem}.raw", "<u2"), np.cumsum(np.load(f"{stem}.raw.lengths.npy")))
+        return cut(np.fromfile(f"{stem}.raw", "<u2"), np.cumsum(np.load(f"{stem}.lengths.npy")))
     if fmt == "raw":
         return cut_at(np.fromfile(f"{stem}.raw", "<u2"), EOS, before=False)
     if fmt == "nanogpt":
