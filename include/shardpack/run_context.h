@@ -9,7 +9,7 @@
 
 namespace shardpack {
 
-class ThreadPool;  // exec/thread_pool.h
+class ThreadPool;  // shardpack/thread_pool.h
 
 /// One for each run, made by the caller; everything it refers to outlives the job.
 struct RunContext {

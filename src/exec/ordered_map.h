@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "exec/thread_pool.h"
+#include "shardpack/thread_pool.h"
 #include "shardpack/error.h"
 
 namespace shardpack {

@@ -1,4 +1,4 @@
-#include "exec/thread_pool.h"
+#include "shardpack/thread_pool.h"
 
 #include <sched.h>
 

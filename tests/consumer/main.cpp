@@ -4,7 +4,6 @@
 #include <string>
 
 #include <shardpack/shardpack.h>
-#include <shardpack/thread_pool.h>
 #include <shardpack/version.h>
 
 int main(int argc, char** argv) {
