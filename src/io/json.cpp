@@ -296,6 +296,14 @@ std::vector<std::pair<std::string, Json>> Json::members() const {
 
 std::int64_t Json::as_int() const { return document_->get<std::int64_t>(node_, where_, "a whole number below 2^63"); }
 
+std::int64_t Json::as_int(std::int64_t lowest, std::int64_t highest) const {
+  const std::int64_t number = as_int();
+  if (number < lowest || number > highest) {
+    fail(fmt::format("expected a whole number from {} to {}, found {}", lowest, highest, number));
+  }
+  return number;
+}
+
 double Json::as_double() const {
   const Node& node = *static_cast<const Node*>(node_);
   if (const auto* whole = std::get_if<std::int64_t>(&node.value)) return static_cast<double>(*whole);
@@ -310,6 +318,8 @@ std::string Json::dump() const {
   append_compact(text, *static_cast<const Node*>(node_));
   return text;
 }
+
+void Json::fail(std::string_view message) const { document_->fail(where_, message); }
 
 void JsonWriter::separate() {
   Level& level = levels_.back();

@@ -28,11 +28,15 @@ class Json {
   Json at(std::size_t index) const;                           ///< of an array
   std::vector<std::pair<std::string, Json>> members() const;  ///< of an object, in the document's order
 
-  std::int64_t as_int() const;  ///< a whole number in 63 bits and a sign; 1.0 is not one
+  std::int64_t as_int() const;                                           ///< a whole number in 63 bits and a sign; 1.0 is not one
+  std::int64_t as_int(std::int64_t lowest, std::int64_t highest) const;  ///< the same, within these bounds
   double as_double() const;
   bool as_bool() const;
   std::string as_string() const;
   std::string dump() const;  ///< compact JSON text of this value
+
+  /// For what only the caller can judge: the accessors' Error with its place and `message`.
+  [[noreturn]] void fail(std::string_view message) const;
 
  private:
   struct Document;
