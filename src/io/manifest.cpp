@@ -1,0 +1,405 @@
+#include "shardpack/manifest.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <string_view>
+
+#include "base/hash.h"
+#include "io/json.h"
+#include "io/safe_name.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+double Manifest::efficiency() const {
+  const double slots = static_cast<double>(planned_rows()) * static_cast<double>(row_tokens);
+  return slots > 0 ? static_cast<double>(tokens) / slots : 1;
+}
+
+double Manifest::packing_factor() const {
+  return planned_rows() > 0 ? static_cast<double>(sequences) / static_cast<double>(planned_rows()) : 0;
+}
+
+namespace {
+
+constexpr std::string_view kFormat = "shardpack-packed";
+constexpr std::int64_t kFormatVersion = 1;
+constexpr int kEfficiencyDecimals = 6, kPackingFactorDecimals = 4;
+constexpr bool kOnOneLine = true;
+
+// ---- writing ----------------------------------------------------------------------------------------------------------------
+
+void write_optional(JsonWriter& json, std::string_view key, const std::optional<std::int64_t>& value) {
+  json.key(key);
+  if (value) {
+    json.value(*value);
+  } else {
+    json.null();
+  }
+}
+
+void write_names(JsonWriter& json, std::string_view key, const std::vector<std::string>& names) {
+  json.key(key).begin_array(kOnOneLine);
+  for (const std::string& name : names) json.value(name);
+  json.end_array();
+}
+
+/// One file a line.
+void write_files(JsonWriter& json, const std::vector<ManifestFile>& files) {
+  json.key("files").begin_array();
+  for (const ManifestFile& file : files) {
+    json.begin_object(kOnOneLine);
+    json.member("name", file.name).member("bytes", file.bytes).member("xxh3_128", file.hash);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_plan(JsonWriter& json, const Manifest::Plan& plan) {
+  json.key("plan").begin_object(kOnOneLine);
+  json.member("packer", plan.packer);
+  json.member("max_segments", plan.max_segments);
+  json.member("segment_multiple", plan.segment_multiple);
+  json.member("rows", plan.rows);
+  json.member("bound", plan.bound);
+  json.member("bound_kind", plan.bound_kind);
+  json.member("gap", plan.rows - plan.bound);
+  json.end_object();
+}
+
+void write_ids(JsonWriter& json, const Manifest& manifest) {
+  json.key("ids").begin_object(kOnOneLine);
+  json.member("dtype", info(manifest.id_type).name);
+  json.member("min", manifest.id_min);
+  json.member("max", manifest.id_max);
+  json.member("pad_id", manifest.pad_id);
+  write_optional(json, "eos_id", manifest.eos_id);
+  write_optional(json, "bos_id", manifest.bos_id);
+  json.end_object();
+}
+
+void write_removed(JsonWriter& json, const RemovedCounts& removed) {
+  json.key("removed").begin_object();
+  for (std::size_t cause = 0; cause < removed.size(); ++cause) {
+    json.key(kRemovalCauses[cause]).begin_object(kOnOneLine);
+    json.member("sequences", removed[cause].sequences).member("tokens", removed[cause].tokens);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources) {
+  json.key("sources").begin_array();
+  for (const ManifestSource& source : sources) {
+    json.begin_object(kOnOneLine);
+    json.member("name", source.name).member("format", source.format).member("bytes", source.bytes);
+    json.member("sequences", source.sequences).member("tokens", source.tokens).member("xxh3_128", source.hash);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_partitions(JsonWriter& json, const std::vector<ManifestPartition>& partitions) {
+  json.key("partitions").begin_array();
+  for (const ManifestPartition& partition : partitions) {
+    json.begin_object(kOnOneLine);
+    json.member("first_sequence", partition.first_sequence).member("sequences", partition.sequences);
+    json.member("rows", partition.rows).member("bound", partition.bound).member("plan", partition.plan);
+    write_names(json, "shards", partition.shards);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_shards(JsonWriter& json, const std::vector<ManifestShard>& shards) {
+  json.key("shards").begin_array();
+  for (const ManifestShard& shard : shards) {
+    json.begin_object();
+    json.member("folder", shard.folder);
+    json.member("rows", shard.rows).member("tokens", shard.tokens).member("segments", shard.segments);
+    json.member("fingerprint", shard.fingerprint.hex());
+    write_files(json, shard.files);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+/// The last two lines. The hash is of all bytes before them.
+std::string checksum_lines(std::string_view bytes_before) {
+  return fmt::format("  \"checksum\": \"{}\"\n}}\n", hash_hex(bytes_before));
+}
+
+}  // namespace
+
+std::string to_json(const Manifest& manifest) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("format", kFormat);
+  json.member("format_version", kFormatVersion);
+  json.member("tool_version", manifest.tool_version);
+  json.key("solver");
+  if (manifest.solver.empty()) {
+    json.null();
+  } else {
+    json.value(manifest.solver);
+  }
+  json.member("row_tokens", manifest.row_tokens);
+  json.member("rows", manifest.rows);
+  json.member("source_sequences", manifest.source_sequences);
+  json.member("source_tokens", manifest.source_tokens);
+  json.member("sequences", manifest.sequences);
+  json.member("segments", manifest.segments);
+  json.member("tokens", manifest.tokens);
+  json.member("padding_tokens", manifest.padding_tokens);
+  json.key("efficiency").value(manifest.efficiency(), kEfficiencyDecimals);
+  json.key("packing_factor").value(manifest.packing_factor(), kPackingFactorDecimals);
+  json.member("max_segments_in_row", manifest.max_segments_in_row);
+  write_plan(json, manifest.plan);
+  write_ids(json, manifest);
+  json.member("position_start", manifest.position_start);
+  json.member("derived", manifest.derived);
+  json.member("compress", manifest.compress);
+  write_names(json, "columns", {});
+  write_names(json, "not_carried", manifest.not_carried);
+  json.key("options").begin_object();
+  for (const auto& [name, value] : manifest.options) json.key(name).raw(value);
+  json.end_object();
+  write_sources(json, manifest.sources);
+  json.key("fingerprint").begin_object();
+  json.member("source", manifest.source_fingerprint.hex());
+  json.member("packed", manifest.packed_fingerprint.hex());
+  json.member("removed", manifest.removed_fingerprint.hex());
+  json.end_object();
+  write_removed(json, manifest.removed);
+  json.key("added").begin_object(kOnOneLine);
+  json.member("eos", manifest.added_eos).member("bos", manifest.added_bos);
+  json.end_object();
+  json.member("hidden_labels", 0);
+  json.key("repeated").begin_object(kOnOneLine);
+  json.member("rows", manifest.repeated_rows);
+  json.member("sequences", manifest.repeated_sequences);
+  json.member("tokens", manifest.repeated_tokens);
+  json.end_object();
+  json.member("fill_rows", manifest.fill_rows);
+  write_partitions(json, manifest.partitions);
+  write_shards(json, manifest.shards);
+  write_files(json, manifest.files);
+  json.end_object();
+
+  std::string text = json.take();
+  text.replace(text.size() - 2, 2, ",\n");  // the closing "\n}" makes way for one more key
+  return text + checksum_lines(text);
+}
+
+// ---- reading ----------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
+
+std::int64_t count(const Json& object, std::string_view key) { return object.at(key).as_int(0, kMaxCount); }
+
+std::string hash(const Json& value) {
+  std::string text = value.as_string();
+  if (text.size() != 32 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
+    value.fail(fmt::format("expected 32 lower-case hex digits, found '{}'", text));
+  }
+  return text;
+}
+Fingerprint fingerprint(const Json& value) { return Fingerprint::from_hex(hash(value)); }
+
+/// A name in the dataset's folder or a shard's; `seen` holds those before it.
+std::string unique_name(const Json& value, std::set<std::string>& seen) {
+  std::string name = value.as_string();
+  if (!is_plain_name(name)) value.fail(fmt::format("expected the name of a file or folder, found '{}'", name));
+  if (!seen.insert(name).second) value.fail(fmt::format("'{}' is listed twice", name));
+  return name;
+}
+
+std::vector<std::string> strings(const Json& list) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < list.size(); ++i) result.push_back(list.at(i).as_string());
+  return result;
+}
+
+/// For what this version always writes the same.
+void expect(const Json& value, std::string_view json) {
+  if (value.dump() != json) value.fail(fmt::format("expected {}, which is all that this version knows", json));
+}
+
+/// For figures that follow from others.
+void expect_figure(const Json& value, double expected, int decimals) {
+  const double found = value.as_double();
+  if (!(std::abs(found - expected) < std::pow(10, -decimals))) {
+    value.fail(fmt::format("expected {:.{}f} from the counts beside it, found {}", expected, decimals, found));
+  }
+}
+
+Manifest::Plan read_plan(const Json& json) {
+  Manifest::Plan plan;
+  plan.packer = json.at("packer").as_string();
+  plan.max_segments = static_cast<std::int32_t>(json.at("max_segments").as_int(0, std::numeric_limits<std::int32_t>::max()));
+  plan.segment_multiple = static_cast<Length>(json.at("segment_multiple").as_int(1, std::numeric_limits<Length>::max()));
+  plan.rows = count(json, "rows");
+  plan.bound = count(json, "bound");
+  plan.bound_kind = json.at("bound_kind").as_string();
+  expect(json.at("gap"), std::to_string(plan.rows - plan.bound));
+  return plan;
+}
+
+void read_ids(const Json& json, Manifest& manifest) {
+  const auto optional_id = [&json](std::string_view key) -> std::optional<std::int64_t> {
+    const Json value = json.at(key);
+    if (value.is_null()) return std::nullopt;
+    return value.as_int(0, kMaxId);
+  };
+  const Json dtype = json.at("dtype");
+  const std::string name = dtype.as_string();
+  if (name != info(IdType::u16).name && name != info(IdType::u32).name) {
+    dtype.fail(fmt::format("expected u16 or u32, found '{}'", name));
+  }
+  manifest.id_type = name == info(IdType::u16).name ? IdType::u16 : IdType::u32;
+  manifest.id_min = json.at("min").as_int(0, kMaxId);
+  manifest.id_max = json.at("max").as_int(-1, kMaxId);
+  manifest.pad_id = json.at("pad_id").as_int(0, kMaxId);
+  manifest.eos_id = optional_id("eos_id");
+  manifest.bos_id = optional_id("bos_id");
+}
+
+std::vector<ManifestSource> read_sources(const Json& list) {
+  std::vector<ManifestSource> sources(list.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const Json json = list.at(i);
+    ManifestSource& source = sources[i];
+    source.name = json.at("name").as_string();
+    if (!is_plain_relative_path(source.name)) {
+      json.at("name").fail(fmt::format("expected a relative path without '..', found '{}'", source.name));
+    }
+    source.format = json.at("format").as_string();
+    source.bytes = count(json, "bytes");
+    source.sequences = count(json, "sequences");
+    source.tokens = count(json, "tokens");
+    source.hash = hash(json.at("xxh3_128"));
+  }
+  return sources;
+}
+
+RemovedCounts read_removed(const Json& json) {
+  RemovedCounts removed{};
+  for (std::size_t cause = 0; cause < removed.size(); ++cause) {
+    const Json counts = json.at(kRemovalCauses[cause]);
+    removed[cause] = {count(counts, "sequences"), count(counts, "tokens")};
+  }
+  return removed;
+}
+
+std::vector<ManifestPartition> read_partitions(const Json& list) {
+  std::vector<ManifestPartition> partitions(list.size());
+  for (std::size_t i = 0; i < partitions.size(); ++i) {
+    const Json json = list.at(i);
+    ManifestPartition& partition = partitions[i];
+    partition.first_sequence = count(json, "first_sequence");
+    partition.sequences = count(json, "sequences");
+    partition.rows = count(json, "rows");
+    partition.bound = count(json, "bound");
+    partition.plan = json.at("plan").as_string();
+    partition.shards = strings(json.at("shards"));
+  }
+  return partitions;
+}
+
+std::vector<ManifestFile> read_files(const Json& list, std::set<std::string> seen = {}) {
+  std::vector<ManifestFile> files(list.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Json json = list.at(i);
+    files[i].name = unique_name(json.at("name"), seen);
+    files[i].bytes = count(json, "bytes");
+    files[i].hash = hash(json.at("xxh3_128"));
+  }
+  return files;
+}
+
+std::vector<ManifestShard> read_shards(const Json& list, std::set<std::string>& seen) {
+  std::vector<ManifestShard> shards(list.size());
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    const Json json = list.at(i);
+    ManifestShard& shard = shards[i];
+    shard.folder = unique_name(json.at("folder"), seen);
+    shard.rows = count(json, "rows");
+    shard.tokens = count(json, "tokens");
+    shard.segments = count(json, "segments");
+    shard.fingerprint = fingerprint(json.at("fingerprint"));
+    shard.files = read_files(json.at("files"));
+  }
+  return shards;
+}
+
+/// The file must end in exactly the lines that to_json() would end it with.
+void check_checksum(std::string_view text, const std::string& path) {
+  const std::size_t ending = checksum_lines({}).size();
+  const std::string_view before = text.substr(0, text.size() - std::min(text.size(), ending));
+  const std::string expected = checksum_lines(before);
+  if (text.substr(before.size()) != expected) {
+    throw Error(ErrorCode::bad_data, "the checksum does not match: the file was damaged or edited", path);
+  }
+}
+
+}  // namespace
+
+Manifest manifest_from_json(const std::string& text, const std::string& path) {
+  const Json json = Json::parse(text, path);
+  if (json.at("format").as_string() != kFormat) json.at("format").fail(fmt::format("expected \"{}\"", kFormat));
+  if (json.at("format_version").as_int() != kFormatVersion) {
+    json.at("format_version").fail(fmt::format("this version of shardpack reads format version {} only", kFormatVersion));
+  }
+  check_checksum(text, path);
+
+  Manifest manifest;
+  manifest.tool_version = json.at("tool_version").as_string();
+  if (!json.at("solver").is_null()) manifest.solver = json.at("solver").as_string();
+  manifest.row_tokens = static_cast<Length>(json.at("row_tokens").as_int(1, std::numeric_limits<Length>::max()));
+  manifest.rows = count(json, "rows");
+  manifest.source_sequences = count(json, "source_sequences");
+  manifest.source_tokens = count(json, "source_tokens");
+  manifest.sequences = count(json, "sequences");
+  manifest.segments = count(json, "segments");
+  manifest.tokens = count(json, "tokens");
+  manifest.padding_tokens = count(json, "padding_tokens");
+  manifest.max_segments_in_row = count(json, "max_segments_in_row");
+  manifest.plan = read_plan(json.at("plan"));
+  read_ids(json.at("ids"), manifest);
+  manifest.position_start = json.at("position_start").as_int(0, kMaxId);
+  manifest.derived = json.at("derived").as_bool();
+  manifest.compress = json.at("compress").as_string();
+  expect(json.at("columns"), "[]");
+  manifest.not_carried = strings(json.at("not_carried"));
+  for (const auto& [name, value] : json.at("options").members()) manifest.options.emplace_back(name, value.dump());
+  manifest.sources = read_sources(json.at("sources"));
+  const Json fingerprints = json.at("fingerprint");
+  manifest.source_fingerprint = fingerprint(fingerprints.at("source"));
+  manifest.packed_fingerprint = fingerprint(fingerprints.at("packed"));
+  manifest.removed_fingerprint = fingerprint(fingerprints.at("removed"));
+  manifest.removed = read_removed(json.at("removed"));
+  manifest.added_eos = count(json.at("added"), "eos");
+  manifest.added_bos = count(json.at("added"), "bos");
+  expect(json.at("hidden_labels"), "0");
+  const Json repeated = json.at("repeated");
+  manifest.repeated_rows = repeated.at("rows").as_int(0, manifest.rows);
+  manifest.repeated_sequences = count(repeated, "sequences");
+  manifest.repeated_tokens = count(repeated, "tokens");
+  manifest.fill_rows = json.at("fill_rows").as_int(0, manifest.rows - manifest.repeated_rows);
+  manifest.partitions = read_partitions(json.at("partitions"));
+  std::set<std::string> in_folder;  // no two entries of the dataset's folder have one name
+  manifest.shards = read_shards(json.at("shards"), in_folder);
+  manifest.files = read_files(json.at("files"), in_folder);
+  expect_figure(json.at("efficiency"), manifest.efficiency(), kEfficiencyDecimals);
+  expect_figure(json.at("packing_factor"), manifest.packing_factor(), kPackingFactorDecimals);
+  return manifest;
+}
+
+}  // namespace shardpack

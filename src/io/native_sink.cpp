@@ -1,0 +1,235 @@
+// Writes one shard in the native layout. Workers make the bytes of every file, compressed where asked for; the one writing thread
+// only hashes and appends, so plain and compressed files take the same way and any order of workers gives the same bytes.
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <limits>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/hash.h"
+#include "io/file.h"
+#include "io/npy.h"
+#include "io/zstd_seekable.h"
+#include "shardpack/error.h"
+#include "shardpack/row_sink.h"
+
+namespace shardpack {
+
+static_assert(std::endian::native == std::endian::little, "files are little-endian, and so must this machine be");
+
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+/// One file of a shard: what its elements are, and how a block's part of it is made.
+struct Array {
+  std::string_view stem;
+  IdType type;
+  std::vector<std::int64_t> shape;
+  Bytes (*encode)(RowBlock& block, const ShardPlan& plan);
+  bool leading_zero = false;  ///< element 0 belongs to no block: row offsets begin with 0
+};
+
+Bytes encode_ids(RowBlock& block, const ShardPlan&) { return std::move(block.ids); }
+
+/// fill(segments of a row, its slots) for every row.
+template <class Id, class Fill>
+Bytes encode_per_slot(const RowBlock& block, Fill fill) {
+  const auto row_tokens = static_cast<std::size_t>(block.row_tokens);
+  Bytes bytes(static_cast<std::size_t>(block.rows) * row_tokens * sizeof(Id));
+  const std::span<Id> slots(reinterpret_cast<Id*>(bytes.data()), bytes.size() / sizeof(Id));
+  const std::span<const RowSegment> segments(block.segments);
+  for (std::size_t row = 0; row < static_cast<std::size_t>(block.rows); ++row) {
+    const auto begin = static_cast<std::size_t>(block.row_begin[row]);
+    const auto end = static_cast<std::size_t>(block.row_begin[row + 1]);
+    fill(segments.subspan(begin, end - begin), slots.subspan(row * row_tokens, row_tokens));
+  }
+  return bytes;
+}
+template <class Id>
+Bytes encode_segment_ids(RowBlock& block, const ShardPlan&) {
+  return encode_per_slot<Id>(block, fill_segment_ids<Id>);
+}
+template <class Id>
+Bytes encode_position_ids(RowBlock& block, const ShardPlan& plan) {
+  return encode_per_slot<Id>(block, [&plan](std::span<const RowSegment> segments, std::span<Id> slots) {
+    fill_position_ids(segments, plan.position_start, slots);
+  });
+}
+
+/// `Columns` elements for every segment: put(segment, elements).
+template <class Element, std::size_t Columns, class Put>
+Bytes encode_per_segment(const RowBlock& block, Put put) {
+  Bytes bytes(block.segments.size() * Columns * sizeof(Element));
+  auto* elements = reinterpret_cast<Element*>(bytes.data());
+  for (const RowSegment& segment : block.segments) {
+    put(segment, elements);
+    elements += Columns;
+  }
+  return bytes;
+}
+Bytes encode_seq_lengths(RowBlock& block, const ShardPlan&) {
+  return encode_per_segment<std::int32_t, 1>(block, [](const RowSegment& s, std::int32_t* out) { *out = s.length(); });
+}
+Bytes encode_seq_source(RowBlock& block, const ShardPlan&) {
+  return encode_per_segment<std::int64_t, 3>(block, [](const RowSegment& s, std::int64_t* out) {
+    out[0] = s.file;
+    out[1] = s.record;
+    out[2] = s.first_token;
+  });
+}
+Bytes encode_seq_added(RowBlock& block, const ShardPlan&) {
+  return encode_per_segment<std::uint8_t, 1>(block, [](const RowSegment& s, std::uint8_t* out) { *out = s.added; });
+}
+Bytes encode_seq_slots(RowBlock& block, const ShardPlan&) {
+  return encode_per_segment<std::int32_t, 1>(block, [](const RowSegment& s, std::int32_t* out) { *out = s.slots; });
+}
+
+/// Where each row of the block ends, counted in segments of the shard.
+Bytes encode_row_offsets(RowBlock& block, const ShardPlan&) {
+  Bytes bytes(static_cast<std::size_t>(block.rows) * sizeof(std::int64_t));
+  auto* const ends = reinterpret_cast<std::int64_t*>(bytes.data());
+  for (std::size_t row = 0; row < static_cast<std::size_t>(block.rows); ++row) {
+    ends[row] = block.first_segment + block.row_begin[row + 1];
+  }
+  return bytes;
+}
+
+/// The files of a shard, sorted by name, as the manifest lists them.
+std::vector<Array> arrays_of(const ShardPlan& plan) {
+  constexpr std::int64_t kMaxU16 = std::numeric_limits<std::uint16_t>::max();
+  const std::vector<std::int64_t> slots{plan.rows, plan.row_tokens}, segments{plan.segments};
+  std::vector<Array> arrays;
+  arrays.push_back({"input_ids", plan.id_type, slots, encode_ids});
+  if (plan.derived) {
+    const std::int64_t last_position = std::int64_t{plan.position_start} + plan.row_tokens - 1;
+    ensure(last_position <= std::numeric_limits<std::uint32_t>::max(), "position ids of at most 32 bits");
+    if (last_position <= kMaxU16) {
+      arrays.push_back({"position_ids", IdType::u16, slots, encode_position_ids<std::uint16_t>});
+    } else {
+      arrays.push_back({"position_ids", IdType::u32, slots, encode_position_ids<std::uint32_t>});
+    }
+  }
+  arrays.push_back({"row_offsets", IdType::i64, {plan.rows + 1}, encode_row_offsets, true});
+  if (plan.derived) {
+    if (plan.max_segments_in_row <= kMaxU16) {
+      arrays.push_back({"segment_ids", IdType::u16, slots, encode_segment_ids<std::uint16_t>});
+    } else {
+      arrays.push_back({"segment_ids", IdType::u32, slots, encode_segment_ids<std::uint32_t>});
+    }
+  }
+  if (plan.write_added) arrays.push_back({"seq_added", IdType::u8, segments, encode_seq_added});
+  arrays.push_back({"seq_lengths", IdType::i32, segments, encode_seq_lengths});
+  if (plan.write_slots) arrays.push_back({"seq_slots", IdType::i32, segments, encode_seq_slots});
+  arrays.push_back({"seq_source", IdType::i64, {plan.segments, 3}, encode_seq_source});
+  return arrays;
+}
+
+/// A file that grows at its end, hashed on the way.
+class HashedFile {
+ public:
+  explicit HashedFile(const std::string& path) : file_(path, File::Mode::create_exclusive) {}
+
+  void append(std::span<const std::byte> bytes) {
+    hash_.update(bytes);
+    file_.write_at(end_, bytes);
+    end_ += static_cast<std::int64_t>(bytes.size());
+    // The disk works while later rows are made, so that the sync at the end has little left to do. A failure comes up there.
+    constexpr std::int64_t kWritebackBytes = 8 << 20;
+    if (end_ - written_back_ >= kWritebackBytes) {
+      ::sync_file_range(file_.descriptor(), written_back_, end_ - written_back_, SYNC_FILE_RANGE_WRITE);
+      written_back_ = end_;
+    }
+  }
+
+  ManifestFile finish(std::string name) {
+    file_.sync();
+    file_.close();
+    return {std::move(name), end_, hash_.hex()};
+  }
+
+ private:
+  File file_;
+  StreamHash hash_;
+  std::int64_t end_ = 0, written_back_ = 0;  // bytes
+};
+
+class NativeSink final : public RowSink {
+ public:
+  explicit NativeSink(const ShardPlan& plan) : plan_(plan), arrays_(arrays_of(plan)) {
+    ensure(plan.zstd_level >= 0 && plan.zstd_level <= ZstdCompressor::max_level(), "a zstd level that exists");
+    if (::mkdir(plan_.folder.c_str(), 0777) != 0) throw_errno("create the folder", plan_.folder);
+    EncodedBlock heads;
+    for (const Array& array : arrays_) {
+      std::string name = fmt::format("{}.npy{}", array.stem, compressed() ? ".zst" : "");
+      const std::string path = fmt::format("{}/{}", plan_.folder, name);
+      outputs_.push_back({std::move(name), HashedFile(path), ZstdSeekTable(), 0});
+      std::string head = make_npy_header(info(array.type).numpy, array.shape);
+      if (array.leading_zero) head.append(static_cast<std::size_t>(info(array.type).bytes), '\0');
+      const std::span<const std::byte> bytes = std::as_bytes(std::span(head));
+      heads.parts.push_back({heads.parts.size(), Bytes(bytes.begin(), bytes.end())});
+    }
+    compress(heads);
+    write(std::move(heads));
+  }
+
+  EncodedBlock encode(RowBlock&& block) const override {
+    EncodedBlock encoded;
+    for (const Array& array : arrays_) encoded.parts.push_back({encoded.parts.size(), array.encode(block, plan_)});
+    compress(encoded);
+    return encoded;
+  }
+
+  void write(EncodedBlock&& block) override {
+    for (const EncodedPart& part : block.parts) {
+      Output& output = outputs_[part.file];
+      output.content_bytes += compressed() ? output.seek_table.add(part.bytes) : static_cast<std::int64_t>(part.bytes.size());
+      output.file.append(part.bytes);
+    }
+  }
+
+  std::vector<ManifestFile> finish() override {
+    std::vector<ManifestFile> files;
+    for (std::size_t i = 0; i < outputs_.size(); ++i) {
+      Output& output = outputs_[i];
+      const NpyHeader header{std::string(info(arrays_[i].type).numpy), false, arrays_[i].shape, 0};
+      const auto head_bytes = static_cast<std::int64_t>(make_npy_header(header.descr, header.shape).size());
+      ensure(output.content_bytes == head_bytes + header.elements() * info(arrays_[i].type).bytes,
+             "a shard holds the rows and segments that its plan says");
+      if (compressed()) output.file.append(output.seek_table.bytes());
+      files.push_back(output.file.finish(output.name));
+    }
+    return files;
+  }
+
+ private:
+  struct Output {
+    std::string name;
+    HashedFile file;
+    ZstdSeekTable seek_table;        // stays empty when not compressed
+    std::int64_t content_bytes = 0;  // before compression
+  };
+
+  bool compressed() const { return plan_.zstd_level > 0; }
+
+  /// Make each part a frame of its own.
+  void compress(EncodedBlock& block) const {
+    if (!compressed()) return;
+    ZstdCompressor compressor(plan_.zstd_level);
+    for (EncodedPart& part : block.parts) part.bytes = compressor.frame(part.bytes);
+  }
+
+  const ShardPlan plan_;
+  const std::vector<Array> arrays_;
+  std::vector<Output> outputs_;  // one for each of arrays_
+};
+
+}  // namespace
+
+std::unique_ptr<RowSink> make_native_sink(const ShardPlan& plan) { return std::make_unique<NativeSink>(plan); }
+
+}  // namespace shardpack

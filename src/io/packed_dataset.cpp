@@ -1,0 +1,233 @@
+#include "io/packed_dataset.h"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+
+#include "base/checked.h"
+#include "base/units.h"
+#include "io/file.h"
+#include "io/safe_name.h"
+#include "io/zstd_seekable.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+struct PackedArray::State {
+  explicit State(const std::string& path_) : path(path_), plain(path_, File::Mode::read) {
+    if (std::string_view(path).ends_with(".zst")) compressed.emplace(std::move(plain));
+    // Ours are 128 bytes; version 1 headers, which alone we write, end before 64 KiB.
+    constexpr std::int64_t kMaxHeaderBytes = 10 + 0xffff;
+    const std::int64_t bytes = compressed ? compressed->size() : plain.size();
+    std::string head(static_cast<std::size_t>(std::min(bytes, kMaxHeaderBytes)), '\0');
+    read_at(0, std::as_writable_bytes(std::span(head)));
+    header = parse_npy_header(head, bytes, path);
+    bool big_endian = false;
+    type = integer_type(header, path, big_endian);
+    if (big_endian || header.fortran_order || header.shape.empty()) {
+      throw Error(ErrorCode::bad_data, "not an array of rows in C order and little-endian", path);
+    }
+    // Only an array without rows can claim more than the file holds; what is computed from this must not overflow for it either.
+    constexpr std::int64_t kMaxRowElements = std::int64_t{1} << 40;
+    for (std::size_t i = 1; i < header.shape.size(); ++i) {
+      if (header.shape[i] > kMaxRowElements / std::max<std::int64_t>(row_elements, 1)) {
+        throw Error(ErrorCode::bad_data, "an array of impossible shape", path);
+      }
+      row_elements *= header.shape[i];
+    }
+  }
+
+  void read_at(std::int64_t offset, std::span<std::byte> out) const {
+    if (compressed) {
+      compressed->read_at(offset, out);
+    } else {
+      plain.read_at(offset, out);
+    }
+  }
+
+  std::string path;
+  File plain;
+  std::optional<ZstdSeekableReader> compressed;
+  NpyHeader header;
+  IdType type = IdType::u16;
+  std::int64_t row_elements = 1;
+};
+
+PackedArray::PackedArray(const std::string& path) : state_(std::make_unique<State>(path)) {}
+PackedArray::~PackedArray() = default;
+PackedArray::PackedArray(PackedArray&&) noexcept = default;
+PackedArray& PackedArray::operator=(PackedArray&&) noexcept = default;
+
+const std::string& PackedArray::path() const { return state_->path; }
+IdType PackedArray::type() const { return state_->type; }
+const std::vector<std::int64_t>& PackedArray::shape() const { return state_->header.shape; }
+std::int64_t PackedArray::rows() const { return state_->header.shape.front(); }
+std::int64_t PackedArray::row_elements() const { return state_->row_elements; }
+
+void PackedArray::read_bytes(std::int64_t first_row, std::span<std::byte> out) const {
+  // The header was checked against the size of the file, so no product of what is in range can overflow.
+  const std::int64_t row_bytes = row_elements() * info(type()).bytes;
+  const auto bytes = static_cast<std::int64_t>(out.size());
+  ensure(row_bytes > 0 ? bytes % row_bytes == 0 : bytes == 0, "an array is read in whole rows");
+  const std::int64_t count = row_bytes > 0 ? bytes / row_bytes : 0;
+  if (first_row < 0 || first_row > rows() || count > rows() - first_row) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("{} rows are asked for and {} are there", with_commas(count), with_commas(rows())), path(),
+                fmt::format("row {}", with_commas(first_row)));
+  }
+  state_->read_at(state_->header.data_begin + first_row * row_bytes, out);
+}
+
+namespace {
+
+/// Stored values of type From to `out`; false when one does not fit.
+template <class From, class T>
+bool convert(std::span<const std::byte> stored, std::span<T> out) {
+  const auto* const from = reinterpret_cast<const From*>(stored.data());
+  bool all_fit = true;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = static_cast<T>(from[i]);
+    all_fit &= std::in_range<T>(from[i]);
+  }
+  return all_fit;
+}
+
+template <class T>
+bool convert(IdType type, std::span<const std::byte> stored, std::span<T> out) {
+  switch (type) {
+    case IdType::u8:
+      return convert<std::uint8_t>(stored, out);
+    case IdType::i8:
+      return convert<std::int8_t>(stored, out);
+    case IdType::u16:
+      return convert<std::uint16_t>(stored, out);
+    case IdType::i16:
+      return convert<std::int16_t>(stored, out);
+    case IdType::u32:
+      return convert<std::uint32_t>(stored, out);
+    case IdType::i32:
+      return convert<std::int32_t>(stored, out);
+    case IdType::u64:
+      return convert<std::uint64_t>(stored, out);
+    case IdType::i64:
+      return convert<std::int64_t>(stored, out);
+  }
+  return false;
+}
+
+template <class T>
+bool is_stored_as(IdType type) {
+  return info(type).bytes == sizeof(T) && (info(type).name.front() == 'i') == std::is_signed_v<T>;
+}
+
+}  // namespace
+
+template <class T>
+void PackedArray::read(std::int64_t first_row, std::span<T> out) const {
+  if (is_stored_as<T>(type())) return read_bytes(first_row, std::as_writable_bytes(out));
+  std::vector<std::byte> stored(out.size() * static_cast<std::size_t>(info(type()).bytes));
+  read_bytes(first_row, stored);
+  if (!convert(type(), std::span<const std::byte>(stored), out)) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("a value of type {} that does not fit {} {} bits", info(type()).name,
+                            std::is_signed_v<T> ? "signed" : "unsigned", 8 * sizeof(T)),
+                path(), fmt::format("rows from {}", with_commas(first_row)));
+  }
+}
+
+template <class T>
+std::vector<T> PackedArray::read(std::int64_t first_row, std::int64_t count) const {
+  // Before memory is taken for them.
+  if (count < 0 || count > rows()) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("{} rows are asked for and {} are there", with_commas(count), with_commas(rows())), path(),
+                fmt::format("row {}", with_commas(first_row)));
+  }
+  std::vector<T> values(static_cast<std::size_t>(count * row_elements()));
+  read(first_row, std::span(values));
+  return values;
+}
+
+template void PackedArray::read(std::int64_t, std::span<std::uint8_t>) const;
+template void PackedArray::read(std::int64_t, std::span<std::uint16_t>) const;
+template void PackedArray::read(std::int64_t, std::span<std::uint32_t>) const;
+template void PackedArray::read(std::int64_t, std::span<std::int32_t>) const;
+template void PackedArray::read(std::int64_t, std::span<std::int64_t>) const;
+template std::vector<std::uint8_t> PackedArray::read(std::int64_t, std::int64_t) const;
+template std::vector<std::uint16_t> PackedArray::read(std::int64_t, std::int64_t) const;
+template std::vector<std::uint32_t> PackedArray::read(std::int64_t, std::int64_t) const;
+template std::vector<std::int32_t> PackedArray::read(std::int64_t, std::int64_t) const;
+template std::vector<std::int64_t> PackedArray::read(std::int64_t, std::int64_t) const;
+
+namespace {
+
+/// The folder of a dataset given as itself or by its manifest.
+std::string dataset_folder(const std::string& path) {
+  const std::filesystem::path given(path);
+  std::error_code error;
+  const std::filesystem::file_status status = std::filesystem::status(given, error);
+  if (!std::filesystem::exists(status)) throw Error(ErrorCode::io, "there is no such file or folder", path);
+  if (std::filesystem::is_directory(status)) return path;
+  if (given.filename() != kManifestName) throw Error(ErrorCode::bad_data, "not the folder of a packed dataset", path);
+  return given.has_parent_path() ? given.parent_path().string() : ".";
+}
+
+}  // namespace
+
+PackedDataset::PackedDataset(const std::string& path) : folder_(dataset_folder(path)) {
+  const std::string manifest_path = fmt::format("{}/{}", folder_, kManifestName);
+  if (!std::filesystem::exists(manifest_path)) {
+    throw Error(ErrorCode::bad_data, fmt::format("not a packed dataset: there is no {} in it", kManifestName), folder_);
+  }
+  manifest_ = manifest_from_json(read_small_file(manifest_path), manifest_path);
+}
+
+namespace {
+
+/// The file of `stem` in the manifest's list; null when there is none.
+const ManifestFile* find_array(const ManifestShard& shard, std::string_view stem) {
+  const auto found = std::find_if(shard.files.begin(), shard.files.end(), [&](const ManifestFile& file) {
+    std::string_view name = file.name;
+    if (!name.starts_with(stem)) return false;
+    name.remove_prefix(stem.size());
+    return name == ".npy" || name == ".npy.zst";
+  });
+  return found == shard.files.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+bool PackedDataset::has_array(const ManifestShard& shard, std::string_view stem) const {
+  return find_array(shard, stem) != nullptr;
+}
+
+PackedArray PackedDataset::open_array(const ManifestShard& shard, std::string_view stem) const {
+  const ManifestFile* const file = find_array(shard, stem);
+  if (file == nullptr) {
+    throw Error(ErrorCode::bad_data, fmt::format("the manifest lists no {}.npy for it", stem), folder_ + "/" + shard.folder);
+  }
+  return PackedArray(file_path(shard.folder, file->name));
+}
+
+std::string PackedDataset::file_path(std::string_view shard_folder, std::string_view name) const {
+  const std::string path =
+      shard_folder.empty() ? fmt::format("{}/{}", folder_, name) : fmt::format("{}/{}/{}", folder_, shard_folder, name);
+  bool inside = is_plain_name(name) && (shard_folder.empty() || is_plain_name(shard_folder));
+  if (inside) {
+    std::error_code error;
+    const std::filesystem::path real_folder = std::filesystem::canonical(folder_, error);
+    const std::filesystem::path real = std::filesystem::canonical(path, error);
+    if (error) throw Error(ErrorCode::io, fmt::format("cannot open: {}", error.message()), path);
+    inside = std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end()).first == real_folder.end();
+  }
+  if (!inside) throw Error(ErrorCode::bad_data, "the name leads out of the dataset's folder", path);
+  return path;
+}
+
+}  // namespace shardpack
