@@ -1,0 +1,166 @@
+#include "io/plan_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string_view>
+
+#include "base/checked.h"
+#include "io/json.h"
+#include "shardpack/error.h"
+#include "shardpack/version.h"
+
+namespace shardpack {
+
+namespace {
+
+constexpr std::string_view kFormat = "shardpack-plan";
+constexpr std::int64_t kFormatVersion = 1;
+constexpr bool kOnOneLine = true;
+constexpr std::int64_t kMaxLength = std::numeric_limits<Length>::max();
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
+
+// Names by enumerator.
+constexpr std::array<std::string_view, 4> kOverlong{"error", "truncate", "split", "drop"};
+constexpr std::array<std::string_view, 2> kTruncateSides{"end", "start"};
+
+// The only ones so far: a token takes one slot, and an item is one sequence or a piece of one.
+constexpr std::string_view kSlotRule = "tokens";
+constexpr std::int64_t kKeepTogether = 1;
+
+void write_policy(JsonWriter& json, const LengthPolicy& policy) {
+  json.key("policy").begin_object(kOnOneLine);
+  json.member("overlong", kOverlong[static_cast<std::size_t>(policy.overlong)]);
+  json.member("append_eos", policy.append_eos);
+  json.member("prepend_bos", policy.prepend_bos);
+  json.member("slot_rule", kSlotRule);
+  json.member("keep_together", kKeepTogether);
+  json.member("truncate_side", kTruncateSides[static_cast<std::size_t>(policy.truncate_side)]);
+  json.member("split_min_tokens", policy.split_min_tokens);
+  json.member("min_tokens", policy.min_tokens);
+  json.end_object();
+}
+
+/// The enumerator that `value` names.
+template <class Enum, std::size_t N>
+Enum named(const Json& value, const std::array<std::string_view, N>& names) {
+  const std::string text = value.as_string();
+  const auto found = std::find(names.begin(), names.end(), text);
+  if (found == names.end()) value.fail(fmt::format("expected one of {}, found '{}'", fmt::join(names, ", "), text));
+  return static_cast<Enum>(found - names.begin());
+}
+
+LengthPolicy read_policy(const Json& json) {
+  LengthPolicy policy;
+  policy.overlong = named<Overlong>(json.at("overlong"), kOverlong);
+  policy.append_eos = json.at("append_eos").as_bool();
+  policy.prepend_bos = json.at("prepend_bos").as_bool();
+  named<int>(json.at("slot_rule"), std::array{kSlotRule});
+  json.at("keep_together").as_int(kKeepTogether, kKeepTogether);
+  policy.truncate_side = named<TruncateSide>(json.at("truncate_side"), kTruncateSides);
+  policy.split_min_tokens = static_cast<Length>(json.at("split_min_tokens").as_int(0, kMaxLength));
+  policy.min_tokens = static_cast<Length>(json.at("min_tokens").as_int(0, kMaxLength));
+  return policy;
+}
+
+/// Pairs of length and count, longest first, each length once.
+LengthHistogram read_histogram(const Json& list, Length row_tokens) {
+  std::vector<LengthCount> counts(list.size());
+  std::int64_t length_before = std::int64_t{row_tokens} + 1;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    const Json pair = list.at(i);
+    if (pair.size() != 2) pair.fail(fmt::format("expected a length and a count, found {} entries", pair.size()));
+    counts[i] = {pair.at(0).as_int(1, length_before - 1), pair.at(1).as_int(1, kMaxCount)};
+    length_before = counts[i].length;
+  }
+  try {
+    return LengthHistogram(counts);
+  } catch (const Error& error) {  // totals above 2^63
+    list.fail(error.message());
+  }
+}
+
+void read_entries(const Json& list, PackingPlan& plan) {
+  std::vector<Length> lengths;
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json entry = list.at(i);
+    const Json members = entry.at("lengths");
+    lengths.resize(members.size());
+    if (lengths.empty()) members.fail("expected at least one length");
+    Length highest = plan.row_tokens;
+    for (std::size_t j = 0; j < lengths.size(); ++j) {
+      highest = lengths[j] = static_cast<Length>(members.at(j).as_int(1, highest));
+    }
+    plan.add(lengths, entry.at("count").as_int(1, kMaxCount));
+  }
+}
+
+}  // namespace
+
+std::string to_json(const PackingPlan& plan, const LengthHistogram& items) {
+  JsonWriter json;
+  json.begin_object();
+  json.member("format", kFormat);
+  json.member("format_version", kFormatVersion);
+  json.member("tool_version", kVersion);
+  json.member("packer", plan.packer);
+  json.member("row_tokens", plan.row_tokens);
+  json.member("max_segments", plan.max_segments);
+  json.member("segment_multiple", plan.policy.segment_multiple);
+  write_policy(json, plan.policy);
+  json.key("histogram").begin_array();
+  const std::vector<LengthCount> counts = items.counts();
+  for (auto entry = counts.rbegin(); entry != counts.rend(); ++entry) {
+    if (entry->length == 0) continue;  // empty sequences take no place
+    json.begin_array(kOnOneLine).value(entry->length).value(entry->count).end_array();
+  }
+  json.end_array();
+  json.member("rows", plan.rows());
+  json.member("bound", plan.bound.rows);
+  json.member("bound_kind", name(plan.bound.kind));
+  json.key("entries").begin_array();
+  for (std::int64_t s = 0; s < plan.strategies(); ++s) {
+    json.begin_object(kOnOneLine).key("lengths").begin_array();
+    for (const Length length : plan.strategy(s)) json.value(length);
+    json.end_array().member("count", plan.count[static_cast<std::size_t>(s)]).end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take() + "\n";
+}
+
+PlanFile plan_from_json(const std::string& text, const std::string& path) {
+  const Json json = Json::parse(text, path);
+  if (json.at("format").as_string() != kFormat) json.at("format").fail(fmt::format("expected \"{}\"", kFormat));
+  if (json.at("format_version").as_int() != kFormatVersion) {
+    json.at("format_version").fail(fmt::format("this version of shardpack reads format version {} only", kFormatVersion));
+  }
+
+  PlanFile file;
+  PackingPlan& plan = file.plan;
+  file.tool_version = json.at("tool_version").as_string();
+  plan.packer = json.at("packer").as_string();
+  plan.row_tokens = static_cast<Length>(json.at("row_tokens").as_int(1, kMaxLength));
+  plan.max_segments = static_cast<std::int32_t>(json.at("max_segments").as_int(0, std::numeric_limits<std::int32_t>::max()));
+  plan.policy = read_policy(json.at("policy"));
+  plan.policy.row_tokens = plan.row_tokens;
+  plan.policy.segment_multiple = static_cast<Length>(json.at("segment_multiple").as_int(1, plan.row_tokens));
+  file.items = read_histogram(json.at("histogram"), plan.row_tokens);
+  read_entries(json.at("entries"), plan);
+  const Json rows = json.at("rows");
+  std::int64_t expected_rows = 0;
+  for (const std::int64_t count : plan.count) {
+    if (__builtin_add_overflow(expected_rows, count, &expected_rows)) rows.fail("the counts of the entries exceed 2^63 - 1");
+  }
+  if (rows.as_int() != expected_rows) {
+    rows.fail(fmt::format("expected {}, the sum of the entries' counts, found {}", expected_rows, rows.as_int()));
+  }
+  plan.bound.rows = json.at("bound").as_int(0, kMaxCount);
+  const std::array bound_kinds{name(BoundKind::l1), name(BoundKind::l2), name(BoundKind::cardinality), name(BoundKind::lp)};
+  plan.bound.kind = named<BoundKind>(json.at("bound_kind"), bound_kinds);
+  return file;
+}
+
+}  // namespace shardpack

@@ -1,0 +1,327 @@
+#include "io/staged_output.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <set>
+#include <span>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "io/exchange_folders.h"
+#include "io/file.h"
+#include "io/packed_dataset.h"
+#include "shardpack/error.h"
+#include "shardpack/manifest.h"
+
+namespace shardpack {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Stands in every folder that is ours to delete; the run that works there holds a lock on it, which a crash frees.
+constexpr std::string_view kMarker = ".shardpack-owner";
+constexpr std::string_view kPartialSuffix = ".partial";
+constexpr std::string_view kAsideSuffix = ".replaced";  // where exchange_by_renames() puts the old output for a moment
+
+std::string with_suffix(const std::string& output, std::string_view suffix) { return output + std::string(suffix); }
+std::string in_folder(const std::string& folder, std::string_view name) { return fmt::format("{}/{}", folder, name); }
+
+std::string parent_of(const std::string& path) {
+  const fs::path parent = fs::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+/// Of the name itself: links are not followed. 0 when there is nothing.
+mode_t kind_of(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
+}
+bool exists(const std::string& path) { return kind_of(path) != 0; }
+bool is_folder(const std::string& path) { return kind_of(path) == S_IFDIR; }
+bool has_marker(const std::string& folder) { return kind_of(in_folder(folder, kMarker)) == S_IFREG; }
+
+struct TreeEntry {
+  std::string name;  // relative to the folder
+  mode_t kind;
+};
+/// Everything below a folder. \throws Error{io}
+std::vector<TreeEntry> list_tree(const std::string& folder) {
+  std::vector<TreeEntry> entries;
+  std::error_code error;
+  fs::recursive_directory_iterator entry(folder, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    entries.push_back({entry->path().lexically_relative(folder).string(), kind_of(entry->path().string())});
+  }
+  if (error) throw Error(ErrorCode::io, fmt::format("cannot list: {}", error.message()), folder);
+  return entries;
+}
+
+// ---- what may be replaced -----------------------------------------------------------------------------------------------------
+
+/// Does the folder hold a manifest that we wrote? Judged by its beginning alone, so that a damaged dataset can be replaced.
+bool has_our_manifest(const std::string& folder) {
+  const std::string path = in_folder(folder, kManifestName);
+  if (kind_of(path) != S_IFREG) return false;
+  std::string head(256, '\0');
+  const File file(path, File::Mode::read);
+  head.resize(file.read_some_at(0, std::as_writable_bytes(std::span(head))));
+  return head.find("\"format\": \"shardpack-") != std::string::npos;
+}
+
+/// A file in a packed dataset that its manifest does not name; empty when there is none. Hidden ones do not count, and where the
+/// manifest is damaged nobody can say.
+std::string foreign_file(const std::string& folder) {
+  std::set<std::string> known{std::string(kManifestName)};
+  try {
+    const PackedDataset dataset(folder);
+    for (const ManifestFile& file : dataset.manifest().files) known.insert(file.name);
+    for (const ManifestShard& shard : dataset.shards()) {
+      for (const ManifestFile& file : shard.files) known.insert(in_folder(shard.folder, file.name));
+    }
+  } catch (const Error&) {
+    return {};
+  }
+  for (const TreeEntry& entry : list_tree(folder)) {
+    const bool hidden = entry.name.front() == '.' || entry.name.find("/.") != std::string::npos;
+    if (!hidden && entry.kind != S_IFDIR && known.find(entry.name) == known.end()) return entry.name;
+  }
+  return {};
+}
+
+/// The name that the output really has: without trailing slashes and dots, links to folders followed. \throws Error{usage}
+std::string settle_name(const std::string& output) {
+  fs::path path(output);
+  while ((!path.has_filename() || path.filename() == ".") && path.has_parent_path() && path.parent_path() != path) {
+    path = path.parent_path();
+  }
+  if (path.empty()) throw Error(ErrorCode::usage, "the output needs a name");
+  if (path.filename() == "." || path.filename() == ".." || kind_of(path.string()) == S_IFLNK) {
+    std::error_code error;
+    path = fs::canonical(path, error);
+    if (error) throw Error(ErrorCode::usage, fmt::format("cannot follow the output's name: {}", error.message()), output);
+  }
+  if (!path.has_filename()) throw Error(ErrorCode::usage, "the root folder cannot be an output", output);
+  return path.string();
+}
+
+/// May `output` be made, or replaced under `force`? \throws Error
+void check_output(const std::string& output, bool force) {
+  const std::string parent = parent_of(output);
+  std::error_code unreachable;
+  if (!fs::is_directory(parent, unreachable)) {
+    throw Error(ErrorCode::io, fmt::format("the folder {} that it should be made in does not exist", parent), output);
+  }
+  if (::access(parent.c_str(), W_OK | X_OK) != 0) throw_errno("write to the folder", parent);
+  if (!exists(output)) return;
+  if (!is_folder(output)) throw Error(ErrorCode::usage, "the output exists and is not a folder", output);
+  if (!force) throw Error(ErrorCode::usage, "the output exists; --force replaces it if shardpack made it", output);
+  if (!has_our_manifest(output)) {
+    throw Error(ErrorCode::usage, "not made by shardpack, so --force does not replace it; choose another output", output);
+  }
+  if (const std::string file = foreign_file(output); !file.empty()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("holds {}, which was not made by shardpack, so --force does not replace it; move it elsewhere", file),
+                output);
+  }
+  if (::access(output.c_str(), W_OK | X_OK) != 0) throw_errno("write to the folder", output);
+}
+
+// ---- the folder that is written into ------------------------------------------------------------------------------------------
+
+/// Is there something at `partial`? \throws Error{usage} when it is not ours to delete
+bool check_staging(const std::string& partial) {
+  if (!exists(partial)) return false;
+  std::error_code unreadable;
+  const bool ours = is_folder(partial) && (has_marker(partial) || fs::is_empty(partial, unreadable));
+  if (!ours) {
+    throw Error(ErrorCode::usage, "stands where the output is prepared, and was not made by shardpack; move it elsewhere",
+                partial);
+  }
+  return true;
+}
+
+struct Descriptor {
+  explicit Descriptor(int descriptor) : value(descriptor) {}
+  ~Descriptor() {
+    if (value >= 0) ::close(value);
+  }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+  int value;
+};
+
+/// Lock the marker of `folder`, made if need be, and return its descriptor.
+/// \throws Error{usage} when a living run holds it, Error{io}
+int lock_marker(const std::string& folder) {
+  const std::string marker = in_folder(folder, kMarker);
+  while (true) {
+    const bool was_there = exists(marker);
+    const int descriptor = ::open(marker.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
+    if (descriptor < 0) throw_errno("create", marker);
+    std::string refusal;
+    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+      if (errno == EWOULDBLOCK) {
+        refusal = "another run of shardpack is writing here; wait for it, or choose another output";
+      } else if (was_there) {  // a file system without locks
+        refusal = "left by another run of shardpack; delete it if that run has ended";
+      }
+    }
+    struct stat locked {
+    }, named{};
+    const bool same = ::fstat(descriptor, &locked) == 0 && ::lstat(marker.c_str(), &named) == 0 &&
+                      locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
+    if (refusal.empty() && same) return descriptor;
+    ::close(descriptor);
+    if (!refusal.empty()) throw Error(ErrorCode::usage, refusal, folder);
+    // Its owner ended and deleted it between the opening and the lock: once more.
+  }
+}
+
+/// Delete what is in a folder of ours except its marker.
+std::error_code clear_folder(const std::string& folder) {
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  while (!error && entry != fs::directory_iterator()) {
+    if (entry->path().filename() != kMarker) fs::remove_all(entry->path(), error);
+    if (!error) entry.increment(error);
+  }
+  return error;
+}
+
+/// The marker goes last: whatever a crash leaves is known as ours.
+std::error_code delete_folder(const std::string& folder) {
+  std::error_code error = clear_folder(folder);
+  if (!error) fs::remove_all(folder, error);
+  return error;
+}
+
+/// A run without RENAME_EXCHANGE was killed between its renames: the old output goes back to its place, or away if the new one is
+/// there.
+void recover_aside(const std::string& output, Diagnostics& diagnostics) {
+  const std::string aside = with_suffix(output, kAsideSuffix);
+  if (!is_folder(aside) || !has_marker(aside)) return;
+  const Descriptor lock(lock_marker(aside));
+  if (exists(output)) {
+    if (!delete_folder(aside)) diagnostics.info(fmt::format("{}: removed what an interrupted run had left", aside));
+  } else if (::rename(aside.c_str(), output.c_str()) == 0) {
+    ::unlink(in_folder(output, kMarker).c_str());
+    diagnostics.info(fmt::format("{}: put back the output that an interrupted run had moved aside", output));
+  }
+}
+
+// ---- publishing ---------------------------------------------------------------------------------------------------------------
+
+bool equal_bytes(const std::string& path_a, const std::string& path_b) {
+  const File a(path_a, File::Mode::read), b(path_b, File::Mode::read);
+  if (a.size() != b.size()) return false;
+  constexpr std::size_t kBlockBytes = 1 << 20;
+  std::vector<std::byte> block_a(kBlockBytes), block_b(kBlockBytes);
+  for (std::int64_t offset = 0;; offset += kBlockBytes) {
+    const std::size_t count = a.read_some_at(offset, block_a);
+    if (count != b.read_some_at(offset, block_b)) return false;
+    if (std::memcmp(block_a.data(), block_b.data(), count) != 0) return false;
+    if (count < kBlockBytes) return true;
+  }
+}
+
+/// Give the files of `folder` that equal those of `old` their modification time, so that nothing that depends on them is made
+/// again. A file that cannot be compared counts as changed.
+void keep_times_of_equal_files(const std::string& folder, const std::string& old) {
+  for (const TreeEntry& entry : list_tree(folder)) {
+    const std::string path = in_folder(folder, entry.name), counterpart = in_folder(old, entry.name);
+    struct stat status {};
+    if (entry.kind != S_IFREG || ::lstat(counterpart.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+    try {
+      if (!equal_bytes(path, counterpart)) continue;
+    } catch (const Error&) {
+      continue;
+    }
+    const std::array<timespec, 2> times{timespec{0, UTIME_OMIT}, status.st_mtim};
+    if (::utimensat(AT_FDCWD, path.c_str(), times.data(), 0) != 0) throw_errno("set the time of", path);
+  }
+}
+
+}  // namespace
+
+void check_output_place(const std::string& output, bool force) {
+  const std::string name = settle_name(output);
+  check_output(name, force);
+  const std::string partial = with_suffix(name, kPartialSuffix);
+  if (check_staging(partial) && has_marker(partial)) {
+    const Descriptor free_to_take(lock_marker(partial));
+  }
+}
+
+StagedOutput::StagedOutput(const std::string& output, bool force, Diagnostics& diagnostics)
+    : output_(settle_name(output)), partial_(with_suffix(output_, kPartialSuffix)), force_(force), diagnostics_(diagnostics) {
+  recover_aside(output_, diagnostics_);
+  check_output(output_, force);
+  const bool stale = check_staging(partial_);
+  if (!stale && ::mkdir(partial_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", partial_);
+  lock_ = lock_marker(partial_);
+  // Whatever is there was written under this marker, and its owner has ended.
+  if (const std::error_code error = clear_folder(partial_)) {
+    ::close(lock_);
+    throw Error(ErrorCode::io, fmt::format("cannot delete what an interrupted run left: {}", error.message()), partial_);
+  }
+  if (stale) diagnostics_.info(fmt::format("{}: removed what an interrupted run had left", partial_));
+}
+
+StagedOutput::~StagedOutput() {
+  try {
+    if (!published_) delete_folder(partial_);
+  } catch (...) {  // out of memory: the next run finds the marker
+  }
+  ::close(lock_);
+}
+
+void StagedOutput::write_file(std::string_view name, std::string_view bytes) const {
+  File file(in_folder(partial_, name), File::Mode::create);
+  file.write_at(0, std::as_bytes(std::span(bytes)));
+  file.sync();
+  file.close();
+}
+
+void StagedOutput::publish() {
+  check_output(output_, force_);  // once more: it may have come meanwhile
+  const bool replaces = exists(output_);
+  if (replaces) keep_times_of_equal_files(partial_, output_);
+
+  // What is in the files has been synced by whoever wrote them; their names have not.
+  for (const TreeEntry& entry : list_tree(partial_)) {
+    if (entry.kind == S_IFDIR) sync_folder(in_folder(partial_, entry.name));
+  }
+  sync_folder(partial_);
+
+  // Both folders have their markers through the renames: at no moment is there one to delete that is not known as ours.
+  const Descriptor old_lock(replaces ? lock_marker(output_) : -1);
+  if (replaces) {
+    try {
+      exchange_folders(partial_, output_, with_suffix(output_, kAsideSuffix));
+    } catch (...) {
+      ::unlink(in_folder(output_, kMarker).c_str());
+      throw;
+    }
+  } else if (::rename(partial_.c_str(), output_.c_str()) != 0) {
+    throw_errno("rename to the output", partial_);
+  }
+  published_ = true;
+  ::unlink(in_folder(output_, kMarker).c_str());
+  sync_folder(parent_of(output_));
+  if (!replaces) return;
+  if (const std::error_code error = delete_folder(partial_)) {
+    diagnostics_.warn(fmt::format("{}: cannot delete the old output: {}", partial_, error.message()));
+  }
+}
+
+}  // namespace shardpack
