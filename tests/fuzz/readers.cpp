@@ -1,0 +1,102 @@
+// Any bytes as a shard of any format, with its sidecars: read whole or refused.
+//
+// Input: a byte that chooses the files, two bytes (little-endian) of length for each file but the last, then the files' bytes.
+#include <unistd.h>
+
+#include <array>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "fuzz.h"
+#include "io/source.h"
+#include "shardpack/thread_pool.h"
+
+using namespace shardpack;
+
+namespace {
+
+struct Files {
+  std::vector<std::string> names;  ///< the data file first
+  ReadOptions options;
+};
+
+// seeds.py names these by their place in the list.
+const std::vector<Files>& kinds() {
+  static const std::vector<Files> kKinds = [] {
+    ReadOptions raw;
+    raw.format = "raw";
+    raw.dtype = IdType::u16;
+    raw.eos_id = 7;
+    return std::vector<Files>{
+        {{"x.bin", "x.idx"}, {}},
+        {{"x.jsonl"}, {}},
+        {{"x.jsonl.gz"}, {}},
+        {{"x.jsonl.zst"}, {}},
+        {{"x.npy"}, {}},
+        {{"x.npy", "x.lengths.npy"}, {}},
+        {{"x.npy", "x.offsets.npy"}, {}},
+        {{"x.npy", "x.csv.gz"}, {}},
+        {{"x.bin"}, {}},  // llm.c
+        {{"x.ds", "x.ds.index", "x.ds.metadata"}, {}},
+        {{"x.raw"}, raw},
+    };
+  }();
+  return kKinds;
+}
+
+const std::filesystem::path& folder() {
+  static const struct Folder {
+    std::filesystem::path path = std::filesystem::temp_directory_path() / ("shardpack-fuzz-" + std::to_string(getpid()));
+    Folder() { std::filesystem::create_directories(path); }
+    ~Folder() { std::filesystem::remove_all(path); }
+  } kFolder;
+  return kFolder.path;
+}
+
+/// Read every token of what can be opened.
+void read_all(const std::string& path, const ReadOptions& options) {
+  ThreadPool pool(1);
+  NoProgress progress;
+  NoDiagnostics diagnostics;
+  const RunContext context{.pool = pool,
+                           .stop = {},
+                           .progress = progress,
+                           .diagnostics = diagnostics,
+                           .memory_bytes = std::int64_t{16} << 20,
+                           .temp_dir = folder().string()};
+  const ScannedSource scanned = open_source({path}, options, {.random_access = true, .ends = false}, context);
+  const SequenceIndex& index = scanned.source->index();
+  for (SequenceId sequence = 0; sequence < index.sequences(); ++sequence) {
+    const std::int64_t tokens = index.place(sequence).tokens;
+    if (tokens == 0) continue;
+    std::vector<std::uint32_t> ids(static_cast<std::size_t>(tokens));
+    std::vector<TokenRequest> requests{{.sequence = sequence, .first_token = 0, .tokens = tokens, .destination = 0}};
+    scanned.source->read_block(requests, IdType::u32, ids.data());
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  if (rest.empty()) return 0;
+  const Files& files = kinds()[static_cast<std::size_t>(static_cast<unsigned char>(rest[0])) % kinds().size()];
+  rest.remove_prefix(1);
+  for (std::size_t i = 0; i < files.names.size(); ++i) {
+    std::size_t bytes = rest.size();
+    if (i + 1 < files.names.size()) {
+      if (rest.size() < 2) return 0;
+      bytes = static_cast<unsigned char>(rest[0]) | static_cast<std::size_t>(static_cast<unsigned char>(rest[1])) << 8;
+      rest.remove_prefix(2);
+    }
+    const std::string_view part = rest.substr(0, bytes);
+    rest.remove_prefix(part.size());
+    std::ofstream(folder() / files.names[i], std::ios::binary).write(part.data(), static_cast<std::streamsize>(part.size()));
+  }
+  only_blames_the_input([&] { read_all(folder() / files.names[0], files.options); });
+  for (const std::string& name : files.names) std::filesystem::remove(folder() / name);
+  return 0;
+}
