@@ -213,6 +213,11 @@ std::size_t ByteStream::read_stored(std::span<std::byte> out) {
 
 void ByteStream::refill() { input_ = std::span(buffer_).first(read_stored(buffer_)); }
 
+void ByteStream::skip_rest() {
+  do refill();
+  while (!input_.empty());
+}
+
 std::size_t ByteStream::read_plain(std::span<std::byte> out) {
   const std::size_t buffered = std::min(input_.size(), out.size());
   std::copy_n(input_.begin(), buffered, out.begin());

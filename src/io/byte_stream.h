@@ -40,6 +40,9 @@ class ByteStream {
   /// compressed data are damaged, cut short or followed by something else; Error{limit} for a zstd window above the limit.
   std::size_t read(std::span<std::byte> out);
 
+  /// Take the rest of the stored bytes without decoding them, for their number and hash.
+  void skip_rest();
+
   Compression compression() const { return compression_; }
   /// Stored (compressed) bytes taken so far; after the end of the data, all of them.
   std::int64_t stored_bytes() const { return stored_bytes_; }
