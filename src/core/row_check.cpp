@@ -66,7 +66,8 @@ std::vector<Issue> check_rows(const RowBlock& block, std::int32_t max_segments, 
     const std::int64_t begin = block.row_begin[r];
     const std::int64_t end = block.row_begin[r + 1];
     if (begin > end || begin < 0 || end > segments) {
-      report(row, fmt::format("row offsets fall from {} to {}", with_commas(begin), with_commas(end)));
+      report(row, fmt::format("row offsets {} and {} do not rise within 0 to {}", with_commas(begin), with_commas(end),
+                              with_commas(segments)));
       continue;
     }
     if (max_segments > 0 && end - begin > max_segments) {

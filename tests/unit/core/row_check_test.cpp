@@ -1,0 +1,96 @@
+// The check of a block passes what is right and names each kind of fault.
+#include "core/row_check.h"
+
+#include <functional>
+#include <string>
+
+#include "support/catch.h"
+#include "support/packed_sample.h"
+
+using namespace shardpack;
+
+namespace {
+
+/// Rows 10 and 11 of a shard: segments of 3 and 5 tokens, then one of 7 with BOS and EOS.
+RowBlock good_block() {
+  RowBlock block;
+  block.first_row = 10;
+  block.first_segment = 25;
+  block.rows = 2;
+  block.row_tokens = 12;
+  block.ids.resize(2 * 12 * 2);
+  block.row_begin = {0, 2, 3};
+  block.segments.resize(3);
+  block.segments[0].tokens = 3;
+  block.segments[0].slots = 4;
+  block.segments[1].tokens = 5;
+  block.segments[1].slots = 8;
+  block.segments[2].tokens = 7;
+  block.segments[2].slots = 12;
+  block.segments[2].added = kAddedBos | kAddedEos;
+  return block;
+}
+
+struct Fault {
+  std::string says;
+  long long row;
+  std::function<void(RowBlock&)> make;
+};
+
+}  // namespace
+
+TEST_CASE("a right block has no issues") {
+  CHECK(check_rows(good_block(), 0, 4).empty());
+  CHECK(check_rows(good_block(), 2, 4).empty());
+  for (const Length multiple : {1, 8}) {
+    const SampleRows rows = sample_rows(100, {.segment_multiple = multiple});
+    CHECK(check_rows(sample_block(rows, 20, 80, 64, IdType::u16), 0, multiple).empty());
+    CHECK(check_rows(sample_block(rows, 20, 80, 64, IdType::u32), 64, multiple).empty());
+  }
+}
+
+TEST_CASE("each fault of a block is named with its row") {
+  const std::vector<Fault> faults{
+      {"no token at all", 10, [](RowBlock& b) { b.segments[0].tokens = 0; }},
+      {"negative", 10, [](RowBlock& b) { b.segments[0].tokens = -3; }},
+      {"negative", 11, [](RowBlock& b) { b.segments[2].file = -1; }},
+      {"negative", 11, [](RowBlock& b) { b.segments[2].record = -1; }},
+      {"negative", 10, [](RowBlock& b) { b.segments[1].first_token = -1; }},
+      {"added-token bits 4", 10, [](RowBlock& b) { b.segments[1].added = 4; }},
+      {"5 tokens in 4 slots, expected 8", 10, [](RowBlock& b) { b.segments[1].slots = 4; }},
+      {"5 tokens in 12 slots, expected 8", 10, [](RowBlock& b) { b.segments[1].slots = 12; }},
+      {"segment 2: 5 tokens in 7 slots", 10, [](RowBlock& b) { b.segments[1].slots = 7; }},
+      {"segments take 16 slots of 12", 10, [](RowBlock& b) { b.segments[0].tokens = 8, b.segments[0].slots = 8; }},
+      {"row offsets 0 and 3 do not rise within 0 to 2", 10,
+       [](RowBlock& b) {
+         b.row_begin = {0, 3, 2}, b.segments.pop_back();
+       }},
+      {"row offsets do not run from 0", -1, [](RowBlock& b) { b.row_begin[0] = 1; }},
+      {"row offsets do not run from 0", -1, [](RowBlock& b) { b.row_begin.back() = 2; }},
+      {"row offsets do not run from 0", -1, [](RowBlock& b) { b.row_begin.pop_back(); }},
+      {"47 bytes of ids for 2 rows of 12 slots", -1, [](RowBlock& b) { b.ids.pop_back(); }},
+      {"48 bytes of ids for 3 rows", -1, [](RowBlock& b) { b.rows = 3; }},
+      {"48 bytes of ids", -1, [](RowBlock& b) { b.id_type = IdType::u32; }},
+      {"impossible shape", -1, [](RowBlock& b) { b.id_type = IdType::i64; }},
+      {"impossible shape", -1, [](RowBlock& b) { b.row_tokens = 0; }},
+      {"impossible shape", -1, [](RowBlock& b) { b.rows = -1; }},
+      {"impossible shape", -1, [](RowBlock& b) { b.first_row = -1; }},
+  };
+  for (const Fault& fault : faults) {
+    INFO(fault.says);
+    RowBlock block = good_block();
+    fault.make(block);
+    const std::vector<Issue> issues = check_rows(block, 0, 4);
+    REQUIRE_FALSE(issues.empty());
+    CHECK(issues.front().kind == "row");
+    CHECK(issues.front().row == fault.row);
+    INFO(issues.front().message);
+    CHECK(issues.front().message.find(fault.says) != std::string::npos);
+  }
+}
+
+TEST_CASE("the segment limit and the multiple are the caller's") {
+  CHECK(check_rows(good_block(), 1, 4).front().message == "2 segments, at most 1 allowed");
+  CHECK(check_rows(good_block(), 0, 1).size() == 3);
+  CHECK(check_rows(good_block(), 0, 0).size() == 1);
+}
