@@ -279,7 +279,7 @@ StagedOutput::StagedOutput(const std::string& output, bool force, Diagnostics& d
 
 StagedOutput::~StagedOutput() {
   try {
-    if (!published_) delete_folder(partial_);
+    if (!released_) delete_folder(partial_);
   } catch (...) {  // out of memory: the next run finds the marker
   }
   ::close(lock_);
@@ -293,7 +293,14 @@ void StagedOutput::write_file(std::string_view name, std::string_view bytes) con
 }
 
 void StagedOutput::publish() {
-  check_output(output_, force_);  // once more: it may have come meanwhile
+  try {
+    check_output(output_, force_);  // once more: somebody may have been there meanwhile
+  } catch (const Error& error) {    // hours of work are not thrown away for it
+    ::unlink(in_folder(partial_, kMarker).c_str());
+    released_ = true;
+    throw Error(error.code(), fmt::format("{}; the new output is whole and stays in {}", error.message(), partial_),
+                error.path());
+  }
   const bool replaces = exists(output_);
   if (replaces) keep_times_of_equal_files(partial_, output_);
 
@@ -315,7 +322,7 @@ void StagedOutput::publish() {
   } else if (::rename(partial_.c_str(), output_.c_str()) != 0) {
     throw_errno("rename to the output", partial_);
   }
-  published_ = true;
+  released_ = true;
   ::unlink(in_folder(output_, kMarker).c_str());
   sync_folder(parent_of(output_));
   if (!replaces) return;

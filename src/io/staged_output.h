@@ -12,8 +12,8 @@ namespace shardpack {
 class StagedOutput {
  public:
   /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT was made by
-  /// shardpack (manifest.json of ours in it); no living run holds OUT.partial/. A stale one of ours is removed with a note; one
-  /// that is not ours is refused. \throws Error{usage} and Error{io}.
+  /// shardpack (manifest.json of ours in it) and holds nothing else; no living run holds OUT.partial/. A stale one of ours is
+  /// removed with a note; one that is not ours is refused. \throws Error{usage} and Error{io}.
   StagedOutput(const std::string& output, bool force, Diagnostics& diagnostics);
   /// Removes OUT.partial/ unless published or kept. Never throws.
   ~StagedOutput();
@@ -26,12 +26,14 @@ class StagedOutput {
   void write_file(std::string_view name, std::string_view bytes) const;
 
   /// Make all of it durable, take the owner marker out and rename: to OUT when there is none, else exchange the two and delete
-  /// the old one. Files that equal the old ones byte for byte (size and hash) get the old modification time first.
+  /// the old one. Files that equal the old ones byte for byte get the old modification time first.
+  /// \throws Error{usage} when something came to stand at OUT meanwhile (OUT.partial/ then stays), Error{io}
   void publish();
 
  private:
   std::string output_, partial_;
-  bool force_ = false, published_ = false;
+  bool force_ = false;
+  bool released_ = false;  // partial_ is no longer ours to delete
   int lock_ = -1;
   Diagnostics& diagnostics_;
 };
