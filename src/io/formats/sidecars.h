@@ -1,0 +1,15 @@
+// Which files belong to a data file beside them, judged by name.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace shardpack {
+
+/// The data file that `path` accompanies and that is there: train.idx -> train.bin. None for a data file or an orphan.
+std::optional<std::string> data_file_of(const std::string& path);
+
+/// For a sidecar whose data file is missing: the name that was looked for; "" for anything else.
+std::string missing_data_file_of(const std::string& path);
+
+}  // namespace shardpack

@@ -1,0 +1,263 @@
+#include "io/input_list.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <glob.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "io/file.h"
+#include "io/formats/sidecars.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// What lies in dataset folders and is never a shard. Anything else in a folder must be one: data silently left out is worse
+/// than an error.
+constexpr std::array kNotShards{"README*",
+                                "LICENSE*",
+                                "NOTICE*",
+                                "CHANGELOG*",
+                                "*.md",
+                                "*.txt",
+                                "*.rst",
+                                "*.html",
+                                "*.log",
+                                "*.py",
+                                "*.sh",
+                                "*.yaml",
+                                "*.yml",
+                                "*.toml",
+                                "*config.json",
+                                "tokenizer*.json",
+                                "*.model",
+                                "*SUMS",
+                                "*.md5",
+                                "*.sha256",
+                                "_SUCCESS",
+                                "*.ds.metadata",
+                                "vocab.json",
+                                "special_tokens_map.json",
+                                "meta.pkl",
+                                "added_tokens.json",
+                                "dataset_info.json",
+                                "state.json",
+                                "dataset_dict.json"};
+
+bool is_never_a_shard(const std::string& base) {
+  return std::any_of(kNotShards.begin(), kNotShards.end(),
+                     [&](const char* pattern) { return ::fnmatch(pattern, base.c_str(), 0) == 0; });
+}
+
+/// One file before repeats are looked for.
+struct Candidate {
+  std::string path;
+  bool by_sidecar = false;  // named by a file beside it; that is no repeat of the data file itself
+};
+
+struct Listing {
+  std::vector<Candidate> files;
+  std::optional<fs::path> root;  // the deepest folder above all inputs so far
+
+  void add_root(const fs::path& folder) {
+    if (!root) {
+      root = folder;
+      return;
+    }
+    const auto [end, ignored] = std::mismatch(root->begin(), root->end(), folder.begin(), folder.end());
+    fs::path common;
+    for (auto part = root->begin(); part != end; ++part) common /= *part;
+    root = common;
+  }
+};
+
+[[noreturn]] void fail_io(std::string_view verb, const std::error_code& error, const std::string& path) {
+  throw Error(ErrorCode::io, fmt::format("cannot {}: {}", verb, error.message()), path);
+}
+
+/// Absolute, without "." and ".."; a last link is kept, because its name is the one that sidecars are found by.
+fs::path normal(const std::string& argument) {
+  std::error_code error;
+  fs::path path(argument);
+  if (fs::is_directory(path, error)) {
+    path = fs::canonical(path, error);
+  } else {
+    const fs::path folder = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    path = fs::canonical(folder, error) / path.filename();
+  }
+  if (error) fail_io("find", error, argument);
+  return path;
+}
+
+bool is_packed_dataset(const fs::path& manifest) {
+  std::ifstream in(manifest, std::ios::binary);
+  std::string head(256, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  return head.find("\"shardpack-packed\"") != std::string::npos;
+}
+
+/// The same file or folder, whatever the names: links are followed.
+using Identity = std::pair<dev_t, ino_t>;
+Identity identity_of(const std::string& path, const std::string& shown) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) throw_errno("open", shown);
+  return {status.st_dev, status.st_ino};
+}
+
+/// Collects the shards below `folder`. `above` are the folders on the way to it, so that a link to one of them cannot loop.
+void list_folder(const fs::path& folder, const std::string& shown, std::vector<Identity>& above,
+                 std::vector<std::string>& found) {
+  const Identity own = identity_of(folder.string(), shown);
+  if (std::find(above.begin(), above.end(), own) != above.end()) return;
+  above.push_back(own);
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  for (const fs::directory_iterator end; !error && entries != end; entries.increment(error)) {
+    const fs::path& path = entries->path();
+    const std::string base = path.filename().string();
+    const std::string shown_entry = (fs::path(shown) / base).string();
+    if (base.starts_with('.')) continue;
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path, ignored);
+    if (fs::is_directory(status)) {
+      list_folder(path, shown_entry, above, found);
+    } else if (base == "manifest.json" && is_packed_dataset(path)) {
+      throw Error(ErrorCode::usage, "a packed dataset, not source shards; give its sources, or unpack it first", shown);
+    } else if (is_never_a_shard(base)) {
+      continue;
+    } else if (!fs::exists(status)) {
+      throw Error(ErrorCode::io, "a link to a file that is not there", shown_entry);
+    } else if (fs::is_regular_file(status) && !is_sidecar(path.string())) {
+      found.push_back(path.string());
+    }
+  }
+  if (error) fail_io("list", error, shown);
+  above.pop_back();
+}
+
+std::vector<std::string> shards_below(const fs::path& folder, const std::string& shown) {
+  std::vector<Identity> above;
+  std::vector<std::string> found;
+  list_folder(folder, shown, above, found);
+  return found;
+}
+
+/// A folder or a match of a glob, in byte order of the whole name.
+void add_sorted(std::vector<std::string> found, const std::string& argument, Listing& listing) {
+  if (found.empty()) {
+    throw Error(ErrorCode::bad_data, "no shard in it; `shardpack formats` lists what can be read", argument);
+  }
+  std::sort(found.begin(), found.end());
+  for (std::string& path : found) listing.files.push_back({std::move(path), false});
+}
+
+void add_folder(const fs::path& folder, const std::string& argument, Listing& listing) {
+  add_sorted(shards_below(folder, argument), argument, listing);
+  listing.add_root(folder);
+}
+
+void add_file(const fs::path& path, Listing& listing) {
+  const std::optional<std::string> data = data_file_of(path.string());
+  listing.files.push_back({data.value_or(path.string()), data.has_value()});
+  listing.add_root(path.parent_path());
+}
+
+/// Paths that the pattern matches; none when it matches nothing.
+std::vector<std::string> expand(const std::string& pattern) {
+  glob_t matches{};
+  const int result = ::glob(pattern.c_str(), GLOB_NOSORT | GLOB_ERR, nullptr, &matches);
+  std::vector<std::string> paths(matches.gl_pathv, matches.gl_pathv + matches.gl_pathc);
+  ::globfree(&matches);
+  if (result != 0 && result != GLOB_NOMATCH) throw Error(ErrorCode::io, "cannot read a folder of this pattern", pattern);
+  return paths;
+}
+
+void add_glob(const std::vector<std::string>& matches, const std::string& argument, Listing& listing) {
+  std::vector<std::string> found;
+  for (const std::string& match : matches) {
+    const fs::path path = normal(match);
+    std::error_code error;
+    if (fs::is_directory(path, error)) {
+      const std::vector<std::string> below = shards_below(path, match);
+      found.insert(found.end(), below.begin(), below.end());
+      listing.add_root(path);
+    } else if (!is_never_a_shard(path.filename().string())) {
+      // "*.idx" stands for the data files; "*" matches both, and the data file is listed once.
+      found.push_back(data_file_of(path.string()).value_or(path.string()));
+      listing.add_root(path.parent_path());
+    }
+  }
+  std::sort(found.begin(), found.end());
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  add_sorted(std::move(found), argument, listing);
+}
+
+void add_argument(const std::string& argument, Listing& listing) {
+  std::error_code error;
+  const fs::file_status status = fs::status(argument, error);
+  if (fs::is_directory(status)) return add_folder(normal(argument), argument, listing);
+  if (fs::exists(status)) return add_file(normal(argument), listing);
+  // A bare prefix, as Megatron's own options take it.
+  if (fs::exists(argument + ".idx", error)) return add_file(normal(argument + ".idx"), listing);
+  if (argument.find_first_of("*?[") != std::string::npos) {
+    const std::vector<std::string> matches = expand(argument);
+    if (matches.empty()) throw Error(ErrorCode::bad_data, "the pattern matches no file", argument);
+    return add_glob(matches, argument, listing);
+  }
+  errno = ENOENT;
+  throw_errno("open", argument);
+}
+
+}  // namespace
+
+std::vector<InputFile> list_inputs(const std::vector<std::string>& arguments, const ReadOptions& options) {
+  if (arguments.empty()) throw Error(ErrorCode::usage, "no input; give files, folders or globs");
+  const bool standard_input = std::find(arguments.begin(), arguments.end(), "-") != arguments.end();
+  if (standard_input && arguments.size() > 1) {
+    throw Error(ErrorCode::usage, "standard input (-) cannot be combined with other inputs");
+  }
+  if (standard_input) return {{"-", "standard input"}};
+
+  Listing listing;
+  for (const std::string& argument : arguments) add_argument(argument, listing);
+
+  std::set<std::string> given_itself;
+  for (const Candidate& candidate : listing.files) {
+    if (!candidate.by_sidecar) given_itself.insert(candidate.path);
+  }
+  std::vector<InputFile> inputs;
+  std::map<Identity, std::string> seen;
+  std::set<std::string> by_sidecar;
+  for (const Candidate& candidate : listing.files) {
+    // `scan data/*` spelt out by a shell names data files and their sidecars: each pair is one input.
+    if (candidate.by_sidecar && (given_itself.contains(candidate.path) || !by_sidecar.insert(candidate.path).second)) continue;
+    std::string name = candidate.path.substr(listing.root->string().size());
+    name.erase(0, name.find_first_not_of('/'));
+    const auto [earlier, is_new] = seen.try_emplace(identity_of(candidate.path, name), name);
+    if (!is_new && !options.allow_repeats) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("given more than once{}; --allow-repeats reads it again",
+                              earlier->second == name ? "" : fmt::format(" (also as {})", earlier->second)),
+                  name);
+    }
+    inputs.push_back({candidate.path, std::move(name)});
+  }
+  return inputs;
+}
+
+}  // namespace shardpack
