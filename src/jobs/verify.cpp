@@ -1,0 +1,129 @@
+// verify: is a packed dataset, or a plan, what it claims to be? Shares the codecs with the writer, and none of its row, cover or
+// fingerprint logic.
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/units.h"
+#include "io/file.h"
+#include "io/json.h"
+#include "io/packed_dataset.h"
+#include "io/plan_file.h"
+#include "jobs/verify_against.h"
+#include "jobs/verify_folder.h"
+#include "jobs/verify_issues.h"
+#include "jobs/verify_plan.h"
+#include "jobs/verify_shards.h"
+#include "jobs/verify_totals.h"
+#include "shardpack/jobs.h"
+
+namespace shardpack {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+VerifyResult verify_plan(const std::string& text, const std::string& path) {
+  const std::string shown = fs::path(path).filename().string();
+  IssueList issues;
+  PlanFile file;
+  try {
+    file = plan_from_json(text, shown);
+    check_plan(file, shown, issues);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    issues.add("plan", shown, without_path(error));
+  }
+  VerifyResult result;
+  result.issues = issues.take();
+  result.rows = file.plan.rows();
+  result.segments = file.items.sequences() - file.items.empty();
+  result.tokens = file.items.tokens();
+  result.bytes = static_cast<std::int64_t>(text.size());
+  result.checked = {
+      fmt::format("cover: {} strategies place {} items, each once", with_commas(file.plan.strategies()),
+                  with_commas(result.segments)),
+      fmt::format("rows: {} of {} slots, none over its length{}", with_commas(result.rows), with_commas(file.plan.row_tokens),
+                  file.plan.max_segments > 0 ? fmt::format(" or {} segments", file.plan.max_segments) : std::string()),
+      fmt::format("bound: {} rows ({}), computed again", with_commas(file.plan.bound.rows), name(file.plan.bound.kind))};
+  return result;
+}
+
+std::vector<std::string> checked_lines(const Manifest& manifest, const VerifyResult& result, const VerifyOptions& options) {
+  std::size_t files = manifest.files.size() + 1;
+  for (const ManifestShard& shard : manifest.shards) files += shard.files.size();
+  std::vector<std::string> lines{
+      fmt::format("files: {}, {}, by size and XXH3-128; nothing else in the folder",
+                  with_commas(static_cast<std::int64_t>(files)), short_bytes(result.bytes)),
+      fmt::format("rows: {} of {} slots, every slot{}", with_commas(result.rows), with_commas(manifest.row_tokens),
+                  manifest.derived ? " with its segment and position id" : ""),
+      fmt::format("cover: {} segments realise {} {}; every source token at most once, and none left out",
+                  with_commas(result.segments), manifest.partitions.size(), manifest.partitions.size() == 1 ? "plan" : "plans"),
+      fmt::format("fingerprint: of {} tokens, shard by shard; source = packed + removed", with_commas(result.tokens)),
+      fmt::format("bound: {} rows, computed again", with_commas(manifest.plan.bound))};
+  if (!options.against.empty()) {
+    lines.push_back(fmt::format("sources: {} files read again, with every record's length", manifest.sources.size()));
+  }
+  return lines;
+}
+
+VerifyResult verify_dataset(const std::string& path, const VerifyOptions& options, const RunContext& context) {
+  IssueList issues;
+  VerifyResult result;
+
+  // A manifest that cannot be trusted tells nothing about the rest: that is the verdict.
+  std::optional<PackedDataset> dataset;
+  try {
+    dataset.emplace(path);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    issues.add("manifest", kManifestName, without_path(error));
+    result.issues = issues.take();
+    return result;
+  }
+  const Manifest& manifest = dataset->manifest();
+
+  // Names and sizes, then the manifest's own arithmetic: what the pass relies on.
+  const std::set<std::string, std::less<>> whole = check_folder(*dataset, issues);
+  if (!check_manifest(manifest, issues)) {
+    result.issues = issues.take();
+    return result;
+  }
+
+  // The sources first, when they are there: with them every record's length is known.
+  std::optional<ScannedSource> source;
+  if (!options.against.empty()) source = check_against(manifest, options.against, context, issues);
+
+  // One pass over every byte: hashes, rows, plans, placements, fingerprints.
+  const DatasetFacts facts = check_shards(*dataset, whole, source ? &source->source->index() : nullptr, context, issues);
+  if (facts.complete) check_totals(manifest, facts, issues);
+
+  result.issues = issues.take();
+  result.rows = facts.planned.rows + facts.tail.rows;
+  result.segments = facts.planned.segments;
+  result.tokens = facts.planned.tokens;
+  result.bytes = facts.bytes + File(dataset->folder() + "/" + std::string(kManifestName), File::Mode::read).size();
+  result.checked = checked_lines(manifest, result, options);
+  return result;
+}
+
+}  // namespace
+
+VerifyResult verify(const std::string& path, const VerifyOptions& options, const RunContext& context) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored) || fs::path(path).filename() == kManifestName)
+    return verify_dataset(path, options, context);
+
+  const std::string text = read_small_file(path);
+  const Json json = Json::parse(text, path);
+  const std::string format =
+      json.is_object() && json.has("format") && json.at("format").is_string() ? json.at("format").as_string() : "";
+  if (format == "shardpack-plan") {
+    if (!options.against.empty())
+      throw Error(ErrorCode::usage, "--against compares a packed dataset with its sources; this is a plan", path);
+    return verify_plan(text, path);
+  }
+  throw Error(ErrorCode::bad_data, "not a packed dataset's folder and not a plan that shardpack wrote", path);
+}
+
+}  // namespace shardpack

@@ -1,0 +1,103 @@
+#include "jobs/verify_against.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "io/json.h"
+#include "io/packed_dataset.h"
+
+namespace shardpack {
+
+namespace {
+
+/// The value of a recorded option; null when the manifest does not have it.
+Json option(const Manifest& manifest, std::string_view name) {
+  const auto found =
+      std::find_if(manifest.options.begin(), manifest.options.end(), [&](const auto& entry) { return entry.first == name; });
+  return Json::parse(found == manifest.options.end() ? "null" : found->second,
+                     fmt::format("{}: options.{}", kManifestName, name));
+}
+
+[[noreturn]] void unknown_value(std::string_view name, const std::string& value) {
+  throw Error(ErrorCode::bad_data, fmt::format("options.{} is '{}', which this version does not know", name, value),
+              std::string(kManifestName));
+}
+
+std::optional<std::int64_t> optional_number(const Json& value) {
+  if (value.is_null()) return std::nullopt;
+  return value.as_int();
+}
+
+}  // namespace
+
+ReadOptions recorded_read_options(const Manifest& manifest) {
+  ReadOptions read;
+  const Json format = option(manifest, "format"), ids_column = option(manifest, "ids_column"), unit = option(manifest, "unit"),
+             null_row = option(manifest, "null_row"), dtype = option(manifest, "dtype");
+  if (!format.is_null()) read.format = format.as_string();
+  if (!ids_column.is_null()) read.ids_column = ids_column.as_string();
+  if (!unit.is_null()) {
+    if (unit.as_string() != "document" && unit.as_string() != "sequence") unknown_value("unit", unit.as_string());
+    read.unit = unit.as_string() == "document" ? Unit::document : Unit::sequence;
+  }
+  if (!null_row.is_null()) {
+    if (null_row.as_string() != "error" && null_row.as_string() != "drop") unknown_value("null_row", null_row.as_string());
+    read.null_row = null_row.as_string() == "error" ? NullRow::error : NullRow::drop;
+  }
+  if (!dtype.is_null()) {
+    const auto type =
+        std::find_if(kIdTypes.begin(), kIdTypes.end(), [&](const IdTypeInfo& t) { return t.name == dtype.as_string(); });
+    if (type == kIdTypes.end()) unknown_value("dtype", dtype.as_string());
+    read.dtype = type->type;
+  }
+  read.eos_id = optional_number(option(manifest, "eos_id"));
+  read.bos_id = optional_number(option(manifest, "bos_id"));
+  read.limit = optional_number(option(manifest, "limit")).value_or(0);
+  read.allow_repeats = true;  // what was read twice then is read twice now; the files are compared one by one
+  return read;
+}
+
+std::optional<ScannedSource> check_against(const Manifest& manifest, const std::vector<std::string>& inputs,
+                                           const RunContext& context, IssueList& issues) {
+  ScannedSource scanned;
+  try {
+    scanned = open_source(inputs, recorded_read_options(manifest), {.random_access = false, .ends = false}, context);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    issues.add("against", error.path(), without_path(error));
+    return std::nullopt;
+  }
+  const SequenceIndex& index = scanned.source->index();
+  const auto differ = [&](const std::string& file, std::string_view what, const auto& found, const auto& expected) {
+    if (found == expected) return false;
+    issues.add("against", file, fmt::format("{} {}, packed from {}", what, found, expected));
+    return true;
+  };
+
+  bool same_records = !differ("", "number of source files:", index.files().size(), manifest.sources.size());
+  for (std::size_t f = 0; f < std::min(index.files().size(), manifest.sources.size()); ++f) {
+    const SourceFile& found = index.files()[f];
+    const ManifestSource& expected = manifest.sources[f];
+    differ(found.name, "name", found.name, expected.name);
+    differ(found.name, "format", found.format, expected.format);
+    differ(found.name, "bytes", with_commas(found.bytes), with_commas(expected.bytes));
+    differ(found.name, "XXH3-128", found.hash, expected.hash);
+    differ(found.name, "tokens", with_commas(found.tokens()), with_commas(expected.tokens));
+    same_records &= !differ(found.name, "records", with_commas(found.records()), with_commas(expected.sequences));
+  }
+  differ("", "fingerprint of all sources", scanned.totals.fingerprint.hex(), manifest.source_fingerprint.hex());
+  if (index.tokens() > 0) {
+    differ("", "smallest token id", scanned.totals.id_min, manifest.id_min);
+    differ("", "largest token id", scanned.totals.id_max, manifest.id_max);
+  }
+  differ("", "null records:", with_commas(scanned.null_records),
+         with_commas(manifest.removed[static_cast<std::size_t>(RemovalCause::null)].sequences));
+  differ("", "padding tokens left out:", with_commas(scanned.padding.tokens),
+         with_commas(manifest.removed[static_cast<std::size_t>(RemovalCause::padding)].tokens));
+  if (!same_records) return std::nullopt;
+  return scanned;
+}
+
+}  // namespace shardpack

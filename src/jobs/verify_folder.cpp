@@ -1,0 +1,106 @@
+#include "jobs/verify_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <vector>
+
+#include "base/units.h"
+
+namespace shardpack {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// Names in a folder, hidden ones too, sorted.
+std::vector<std::string> entries_of(const std::string& folder) {
+  std::vector<std::string> names;
+  std::error_code failed;
+  for (auto entry = fs::directory_iterator(folder, failed); !failed && entry != fs::directory_iterator();
+       entry.increment(failed)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (failed) throw Error(ErrorCode::io, fmt::format("cannot list the folder: {}", failed.message()), folder);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+class FolderCheck {
+ public:
+  FolderCheck(const PackedDataset& dataset, IssueList& issues) : dataset_(dataset), issues_(issues) {}
+
+  std::set<std::string, std::less<>> run() {
+    std::set<std::string, std::less<>> top{std::string(kManifestName)};
+    for (const ManifestFile& file : dataset_.manifest().files) {
+      top.insert(file.name);
+      check_file("", file);
+    }
+    for (const ManifestShard& shard : dataset_.shards()) {
+      top.insert(shard.folder);
+      check_shard(shard);
+    }
+    find_extra("", top);
+    return std::move(whole_);
+  }
+
+ private:
+  void check_file(const std::string& folder, const ManifestFile& file) {
+    const std::string shown = relative_name(folder, file.name);
+    std::string path;
+    try {
+      path = dataset_.file_path(folder, file.name);
+    } catch (const Error& error) {
+      issues_.add("missing", shown, without_path(error));
+      return;
+    }
+    std::error_code failed;
+    const auto bytes = fs::is_regular_file(path, failed) ? static_cast<std::int64_t>(fs::file_size(path, failed)) : -1;
+    if (failed || bytes < 0) {
+      issues_.add("missing", shown, failed ? failed.message() : "not a regular file");
+    } else if (bytes != file.bytes) {
+      issues_.add("size", shown, fmt::format("{} bytes, expected {}", with_commas(bytes), with_commas(file.bytes)));
+    } else {
+      whole_.insert(shown);
+    }
+  }
+
+  void check_shard(const ManifestShard& shard) {
+    const std::string path = dataset_.folder() + "/" + shard.folder;
+    std::error_code ignored;
+    if (!fs::is_directory(path, ignored)) {
+      issues_.add("missing", shard.folder, "the shard's folder is not there");
+      return;
+    }
+    std::set<std::string, std::less<>> names;
+    for (const ManifestFile& file : shard.files) {
+      names.insert(file.name);
+      check_file(shard.folder, file);
+    }
+    find_extra(shard.folder, names);
+  }
+
+  void find_extra(const std::string& folder, const std::set<std::string, std::less<>>& listed) {
+    for (const std::string& name : entries_of(folder.empty() ? dataset_.folder() : dataset_.folder() + "/" + folder)) {
+      if (!listed.contains(name)) issues_.add("extra", relative_name(folder, name), "the manifest does not list it");
+    }
+  }
+
+  const PackedDataset& dataset_;
+  IssueList& issues_;
+  std::set<std::string, std::less<>> whole_;
+};
+
+}  // namespace
+
+std::string relative_name(const std::string& folder, const std::string& name) {
+  return folder.empty() ? name : folder + "/" + name;
+}
+
+std::set<std::string, std::less<>> check_folder(const PackedDataset& dataset, IssueList& issues) {
+  return FolderCheck(dataset, issues).run();
+}
+
+}  // namespace shardpack

@@ -1,0 +1,107 @@
+#include "jobs/verify_placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/units.h"
+
+namespace shardpack {
+
+namespace {
+
+/// What one record's ranges, in order, amount to.
+struct RecordWalk {
+  std::int64_t end = 0;  // tokens accounted for
+  bool placed = false;
+  bool truncated = false;
+  int lost_to = -1;  // cause of a removed range other than truncation; tail wins
+  std::string fault;
+
+  void range(std::int64_t first_token, std::int64_t tokens) {
+    if (first_token != end && fault.empty()) {
+      fault = first_token < end ? fmt::format("token {} is there twice", with_commas(first_token))
+                                : fmt::format("tokens {} to {} are neither in a row nor in removed.csv", with_commas(end),
+                                              with_commas(first_token - 1));
+    }
+    end = std::max(end, first_token + tokens);
+  }
+};
+
+}  // namespace
+
+std::vector<SequenceId> first_sequences(const std::vector<ManifestSource>& sources) {
+  std::vector<SequenceId> first{0};
+  for (const ManifestSource& source : sources) first.push_back(first.back() + source.sequences);
+  return first;
+}
+
+Placement::Placement(SequenceId first, std::int64_t sequences) : first_(first), leading_(static_cast<std::size_t>(sequences)) {}
+
+void Placement::place(SequenceId sequence, std::int64_t first_token, Length tokens) {
+  std::uint32_t& leading = leading_[static_cast<std::size_t>(sequence - first_)];
+  if (first_token == 0 && leading == 0 && tokens > 0) {
+    leading = static_cast<std::uint32_t>(tokens);
+  } else {
+    others_.push_back({sequence, first_token, tokens, kPlaced});
+  }
+}
+
+void Placement::remove(const RemovedRange& range) {
+  others_.push_back({range.sequence, range.first_token, range.tokens, static_cast<std::int8_t>(range.cause)});
+}
+
+void Placement::finish(const std::vector<ManifestSource>& sources, const SequenceIndex* index, PlacementTotals& totals,
+                       IssueList& issues) {
+  std::ranges::sort(others_, [](const Range& a, const Range& b) {
+    return std::tie(a.sequence, a.first_token, a.tokens) < std::tie(b.sequence, b.first_token, b.tokens);
+  });
+  const std::vector<SequenceId> first_of_file = first_sequences(sources);
+  totals.file_tokens.resize(sources.size());
+  std::size_t file = 0;
+  auto other = others_.begin();
+  for (std::size_t i = 0; i < leading_.size(); ++i) {
+    const SequenceId sequence = first_ + static_cast<std::int64_t>(i);
+    while (sequence >= first_of_file[file + 1]) ++file;
+
+    RecordWalk walk;
+    if (leading_[i] > 0) {
+      walk.placed = true;
+      walk.end = leading_[i];
+    }
+    for (; other != others_.end() && other->sequence == sequence; ++other) {
+      walk.range(other->first_token, other->tokens);
+      if (other->cause == kPlaced) {
+        walk.placed = true;
+        continue;
+      }
+      const auto cause = static_cast<RemovalCause>(other->cause);
+      totals.removed[static_cast<std::size_t>(cause)].tokens += other->tokens;
+      if (cause == RemovalCause::truncated) {
+        walk.truncated = true;
+      } else if (walk.lost_to != static_cast<int>(RemovalCause::tail)) {
+        walk.lost_to = other->cause;
+      }
+    }
+
+    totals.file_tokens[file] += walk.end;
+    if (walk.placed) ++totals.sequences;
+    if (walk.placed && walk.truncated) ++totals.removed[static_cast<std::size_t>(RemovalCause::truncated)].sequences;
+    if (!walk.placed && walk.lost_to >= 0) ++totals.removed[static_cast<std::size_t>(walk.lost_to)].sequences;
+    if (!walk.placed && walk.lost_to < 0) {
+      ++totals.without_tokens;
+      if (walk.truncated && walk.fault.empty()) walk.fault = "is truncated and has no segment";
+    }
+    if (index != nullptr && walk.fault.empty() && walk.end != index->place(sequence).tokens) {
+      walk.fault = fmt::format("{} tokens are in rows or removed.csv, the source has {}", with_commas(walk.end),
+                               with_commas(index->place(sequence).tokens));
+    }
+    if (!walk.fault.empty()) {
+      issues.add("placement", sources[file].name,
+                 fmt::format("record {}: {}", with_commas(sequence - first_of_file[file]), walk.fault));
+    }
+  }
+}
+
+}  // namespace shardpack

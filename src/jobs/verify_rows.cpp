@@ -1,0 +1,300 @@
+#include "jobs/verify_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "base/hash.h"
+#include "base/units.h"
+
+namespace shardpack {
+
+namespace {
+
+/// One segment as the arrays give it.
+struct Segment {
+  std::int64_t begin, slots, length;  // slots of the row
+  std::int64_t tokens;                // of the source
+  std::uint8_t added;
+};
+
+template <class T>
+std::span<const T> row_of(const StoredIds& ids, std::int64_t row, Length row_tokens) {
+  return {reinterpret_cast<const T*>(ids.bytes.data()) + row * row_tokens, static_cast<std::size_t>(row_tokens)};
+}
+
+/// Is values[i] == first + i * step everywhere? Written so that the compiler makes vectors of it.
+template <class T>
+bool is_ramp(std::span<const T> values, std::uint32_t first, std::uint32_t step) {
+  T different = 0;
+  auto expected = static_cast<T>(first);
+  for (const T value : values) {
+    different = static_cast<T>(different | (value ^ expected));
+    expected = static_cast<T>(expected + step);
+  }
+  return different == 0;
+}
+
+class RowCheck {
+ public:
+  RowCheck(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin, const FingerprintRecount& recount)
+      : rows_(rows), rules_(rules), origin_(origin), recount_(recount) {}
+
+  CheckedRows run() {
+    for (row_ = 0; row_ < rows_.rows; ++row_) {
+      ++result_.facts.rows;
+      if (!read_segments()) {  // without boundaries nothing more can be said of the row
+        if (origin_.digest_rows) result_.digests.push_back(0);
+        continue;
+      }
+      compare_with_plan();
+      if (rows_.ids.type == IdType::u16) {
+        check_ids<std::uint16_t>();
+      } else {
+        check_ids<std::uint32_t>();
+      }
+      check_derived("segment_ids", rows_.segment_ids, 1, 0);
+      check_derived("position_ids", rows_.position_ids, rules_.position_start, 1);
+      if (origin_.digest_rows) result_.digests.push_back(digest());
+    }
+    return std::move(result_);
+  }
+
+ private:
+  void report(std::string_view kind, std::string message) {
+    result_.issues.add(kind, rows_.shard, std::move(message), rows_.first_row + row_);
+  }
+
+  std::size_t first_segment() const {
+    return static_cast<std::size_t>(rows_.offsets[static_cast<std::size_t>(row_)] - rows_.offsets.front());
+  }
+  std::size_t end_segment() const {
+    return static_cast<std::size_t>(rows_.offsets[static_cast<std::size_t>(row_) + 1] - rows_.offsets.front());
+  }
+
+  /// The row's boundaries into segments_, and the pieces they hold into the result. \return whether they are possible
+  bool read_segments() {
+    segments_.clear();
+    const std::size_t pieces_before = result_.pieces.size();
+    std::int64_t end = 0;
+    for (std::size_t s = first_segment(); s < end_segment(); ++s) {
+      const std::uint8_t added = rows_.added.empty() ? std::uint8_t{0} : rows_.added[s];
+      const std::int64_t length = rows_.lengths[s];
+      const std::int64_t slots = rows_.slots.empty() ? length : rows_.slots[s];
+      Segment segment{end, slots, length, length - (added & 1) - (added >> 1), added};
+      if (!check_segment(segment, s)) {
+        result_.pieces.resize(pieces_before);
+        return false;
+      }
+      end += slots;
+      segments_.push_back(segment);
+    }
+    const auto count = static_cast<std::int64_t>(segments_.size());
+    if (end > rules_.row_tokens) {
+      report("row", fmt::format("its segments take {} slots, a row has {}", with_commas(end), with_commas(rules_.row_tokens)));
+      result_.pieces.resize(pieces_before);
+      return false;
+    }
+    if (rules_.max_segments > 0 && count > rules_.max_segments) {
+      report("row", fmt::format("{} segments, at most {} are allowed", count, rules_.max_segments));
+    }
+    if (origin_.fill && count > 0) report("row", fmt::format("a fill row has {} segments, none was expected", count));
+    if (!origin_.fill && count == 0) report("row", "no segment at all");
+    result_.facts.segments += count;
+    result_.facts.max_segments = std::max(result_.facts.max_segments, count);
+    return true;
+  }
+
+  bool check_segment(const Segment& segment, std::size_t s) {
+    const std::size_t ordinal = s - first_segment() + 1;  // as segment_ids.npy numbers it
+    if (segment.added > (kAddedBos | kAddedEos)) {
+      report("row", fmt::format("segment {}: seq_added is {}, expected 0 to 3", ordinal, segment.added));
+      return false;
+    }
+    if (segment.length < 1 || segment.tokens < 0) {
+      report("row",
+             fmt::format("segment {}: length {} with {} added tokens", ordinal, segment.length, segment.length - segment.tokens));
+      return false;
+    }
+    const std::int64_t multiple = rules_.segment_multiple;
+    const std::int64_t expected_slots = (segment.length + multiple - 1) / multiple * multiple;
+    if (segment.slots != expected_slots) {
+      report("row", fmt::format("segment {}: {} slots for {} tokens, expected {}", ordinal, segment.slots, segment.length,
+                                expected_slots));
+      return false;
+    }
+    return check_source(segment, ordinal, rows_.source.subspan(3 * s, 3));
+  }
+
+  bool check_source(const Segment& segment, std::size_t ordinal, std::span<const std::int64_t> source) {
+    const std::int64_t file = source[0], record = source[1], first_token = source[2];
+    const auto fault = [&](std::string_view what) {
+      report("source", fmt::format("segment {}: source file {}, record {}, token {}: {}", ordinal, file, with_commas(record),
+                                   with_commas(first_token), what));
+      return false;
+    };
+    if (file < 0 || file >= static_cast<std::int64_t>(rules_.sources.size())) return fault("no such file");
+    const ManifestSource& from = rules_.sources[static_cast<std::size_t>(file)];
+    if (record < 0 || record >= from.sequences) return fault("no such record");
+    if (first_token < 0 || first_token > from.tokens - segment.tokens) return fault("no such token");
+    const SequenceId sequence = rules_.first_sequence[static_cast<std::size_t>(file)] + record;
+    if (sequence < origin_.first_sequence || sequence - origin_.first_sequence >= origin_.sequences) {
+      return fault("the record belongs to another partition");
+    }
+    result_.pieces.push_back({sequence, first_token, static_cast<Length>(segment.tokens)});
+    return true;
+  }
+
+  void compare_with_plan() {
+    if (origin_.plan == nullptr) return;
+    lengths_.clear();
+    for (const Segment& segment : segments_) lengths_.push_back(static_cast<Length>(segment.slots));
+    std::ranges::sort(lengths_, std::greater<>());
+    const std::int64_t strategy = origin_.plan->find(lengths_);
+    if (strategy >= 0) {
+      result_.strategies.push_back(strategy);
+    } else {
+      report("cover", fmt::format("holds {}, which is no strategy of {}", show_lengths(lengths_), origin_.plan_file));
+    }
+  }
+
+  template <class Id>
+  void check_ids() {
+    const std::span<const Id> ids = row_of<Id>(rows_.ids, row_, rules_.row_tokens);
+    const std::size_t pieces_begin = result_.pieces.size() - segments_.size();
+    std::int64_t end = 0;
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const Segment& segment = segments_[s];
+      const bool bos = (segment.added & kAddedBos) != 0, eos = (segment.added & kAddedEos) != 0;
+      if (bos) check_added("BOS", ids[static_cast<std::size_t>(segment.begin)], rules_.bos_id, s);
+      if (eos) check_added("EOS", ids[static_cast<std::size_t>(segment.begin + segment.length - 1)], rules_.eos_id, s);
+      const std::span<const Id> tokens =
+          ids.subspan(static_cast<std::size_t>(segment.begin + bos), static_cast<std::size_t>(segment.tokens));
+      check_range(tokens, s);
+      const PlacedPiece& piece = result_.pieces[pieces_begin + s];
+      result_.facts.fingerprint += recount_.of(piece.sequence, piece.first_token, tokens);
+      result_.facts.tokens += segment.length;
+      result_.facts.added_bos += bos;
+      result_.facts.added_eos += eos;
+      check_padding(ids, segment.begin + segment.length, segment.begin + segment.slots);
+      end = segment.begin + segment.slots;
+    }
+    check_padding(ids, end, rules_.row_tokens);
+  }
+
+  void check_added(std::string_view which, std::int64_t found, const std::optional<std::int64_t>& expected, std::size_t s) {
+    if (!expected) {
+      report("ids", fmt::format("segment {}: an added {}, and the manifest has no id for it", s + 1, which));
+    } else if (found != *expected) {
+      report("ids", fmt::format("segment {}: the added {} is {}, expected {}", s + 1, which, found, *expected));
+    }
+  }
+
+  template <class Id>
+  void check_range(std::span<const Id> tokens, std::size_t s) {
+    if (tokens.empty()) return;
+    Id low = tokens.front(), high = low;
+    for (const Id token : tokens) {
+      low = std::min(low, token);
+      high = std::max(high, token);
+    }
+    result_.facts.add_ids(low, high);
+    if (low < rules_.id_min || high > rules_.id_max) {
+      report("ids",
+             fmt::format("segment {}: ids {} to {}, the sources have {} to {}", s + 1, low, high, rules_.id_min, rules_.id_max));
+    }
+  }
+
+  template <class Id>
+  void check_padding(std::span<const Id> ids, std::int64_t begin, std::int64_t end) {
+    const auto padding = ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+    if (is_ramp(padding, static_cast<std::uint32_t>(rules_.pad_id), 0)) return;
+    std::size_t at = 0;
+    while (padding[at] == static_cast<Id>(rules_.pad_id)) ++at;
+    report("ids",
+           fmt::format("slot {}: padding is {}, expected {}", begin + static_cast<std::int64_t>(at), padding[at], rules_.pad_id));
+  }
+
+  /// Segment ids (first 1, the next segment one more) and position ids (each segment from `first` on, one more each slot).
+  void check_derived(std::string_view name, const StoredIds& stored, std::int64_t first, std::uint32_t step) {
+    if (stored.bytes.empty()) return;
+    if (stored.type == IdType::u16) {
+      check_derived_row(name, row_of<std::uint16_t>(stored, row_, rules_.row_tokens), first, step);
+    } else {
+      check_derived_row(name, row_of<std::uint32_t>(stored, row_, rules_.row_tokens), first, step);
+    }
+  }
+
+  template <class T>
+  void check_derived_row(std::string_view name, std::span<const T> values, std::int64_t first, std::uint32_t step) {
+    const auto part_is = [&](std::int64_t begin, std::int64_t end, std::int64_t value, std::uint32_t by) {
+      const auto part = values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+      // The last value must be one that T holds: is_ramp() wraps.
+      const std::int64_t last = value + std::int64_t{by} * std::max<std::int64_t>(end - begin - 1, 0);
+      if (last == static_cast<T>(last) && is_ramp(part, static_cast<std::uint32_t>(value), by)) return true;
+      std::size_t at = 0;
+      while (at + 1 < part.size() && part[at] == value + std::int64_t{by} * static_cast<std::int64_t>(at)) ++at;
+      report("ids", fmt::format("{}: slot {} is {}, expected {}", name, begin + static_cast<std::int64_t>(at), part[at],
+                                value + std::int64_t{by} * static_cast<std::int64_t>(at)));
+      return false;
+    };
+    std::int64_t end = 0;
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const Segment& segment = segments_[s];
+      const std::int64_t value = step == 0 ? first + static_cast<std::int64_t>(s) : first;
+      end = segment.begin + segment.slots;
+      if (!part_is(segment.begin, segment.begin + segment.length, value, step)) return;
+      if (!part_is(segment.begin + segment.length, end, 0, 0)) return;
+    }
+    part_is(end, rules_.row_tokens, 0, 0);
+  }
+
+  /// Of all that a row is: its ids and its segments.
+  std::uint64_t digest() const {
+    const std::size_t row_bytes =
+        static_cast<std::size_t>(rules_.row_tokens) * static_cast<std::size_t>(info(rows_.ids.type).bytes);
+    std::string bytes(reinterpret_cast<const char*>(rows_.ids.bytes.data()) + static_cast<std::size_t>(row_) * row_bytes,
+                      row_bytes);
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const auto source = rows_.source.subspan(3 * (first_segment() + s), 3);
+      bytes += fmt::format("{},{},{},{},{};", segments_[s].length, segments_[s].added, source[0], source[1], source[2]);
+    }
+    return hash64(bytes);
+  }
+
+  const StoredRows& rows_;
+  const RowRules& rules_;
+  const RowsOrigin& origin_;
+  const FingerprintRecount& recount_;
+  std::int64_t row_ = 0;           // in the block
+  std::vector<Segment> segments_;  // of that row
+  std::vector<Length> lengths_;
+  CheckedRows result_;
+};
+
+}  // namespace
+
+void RowFacts::add_ids(std::int64_t low, std::int64_t high) {
+  id_min = id_max < 0 ? low : std::min(id_min, low);
+  id_max = std::max(id_max, high);
+}
+
+RowFacts& RowFacts::operator+=(const RowFacts& other) {
+  rows += other.rows;
+  segments += other.segments;
+  tokens += other.tokens;
+  added_eos += other.added_eos;
+  added_bos += other.added_bos;
+  max_segments = std::max(max_segments, other.max_segments);
+  if (other.id_max >= 0) add_ids(other.id_min, other.id_max);
+  fingerprint += other.fingerprint;
+  return *this;
+}
+
+CheckedRows check_stored_rows(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin,
+                              const FingerprintRecount& recount) {
+  return RowCheck(rows, rules, origin, recount).run();
+}
+
+}  // namespace shardpack

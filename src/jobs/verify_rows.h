@@ -1,0 +1,86 @@
+// Is a block of rows what shardpack/packed_row.h says? Works on the stored arrays, and shares no code with the row layout.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jobs/verify_fingerprint.h"
+#include "jobs/verify_issues.h"
+#include "jobs/verify_plan.h"
+#include "shardpack/item.h"
+#include "shardpack/manifest.h"
+#include "shardpack/types.h"
+
+namespace shardpack {
+
+/// What all rows of a dataset obey.
+struct RowRules {
+  Length row_tokens = 0, segment_multiple = 1;
+  std::int32_t max_segments = 0;  ///< 0 = no limit
+  std::int64_t position_start = 0, pad_id = 0;
+  std::int64_t id_min = 0, id_max = -1;  ///< of source tokens
+  std::optional<std::int64_t> eos_id, bos_id;
+  const std::vector<ManifestSource>& sources;
+  std::vector<SequenceId> first_sequence;  ///< of each source, and one past the last
+};
+
+/// Ids of a block in their own width; nothing when the dataset does not have them.
+struct StoredIds {
+  IdType type = IdType::u16;  ///< u16 or u32
+  std::span<const std::byte> bytes;
+};
+
+/// The stored arrays of the rows [first_row, first_row + rows) of a shard.
+struct StoredRows {
+  std::string_view shard;  ///< folder, for issues
+  std::int64_t first_row = 0, rows = 0;
+  std::span<const std::int64_t> offsets;  ///< rows + 1, ascending; offsets[0] is the first segment below
+  std::span<const std::int32_t> lengths;
+  std::span<const std::int32_t> slots;   ///< empty: equal to the lengths
+  std::span<const std::int64_t> source;  ///< three a segment
+  std::span<const std::uint8_t> added;   ///< empty: none
+  StoredIds ids, segment_ids, position_ids;
+};
+
+/// What the rows of a block belong to.
+struct RowsOrigin {
+  SequenceId first_sequence = 0, sequences = 0;  ///< of the partition
+  const PlanRealisation* plan = nullptr;         ///< null: rows are not compared with a plan
+  std::string plan_file;
+  bool fill = false;         ///< rows without a segment are right here, and others are not
+  bool digest_rows = false;  ///< wanted for comparing repeated rows
+};
+
+struct PlacedPiece {
+  SequenceId sequence = 0;
+  std::int64_t first_token = 0;
+  Length tokens = 0;
+};
+
+/// What a block holds; adds up.
+struct RowFacts {
+  std::int64_t rows = 0, segments = 0, tokens = 0, added_eos = 0, added_bos = 0, max_segments = 0;
+  std::int64_t id_min = 0, id_max = -1;  ///< of source tokens
+  Fingerprint fingerprint;
+
+  void add_ids(std::int64_t low, std::int64_t high);
+  RowFacts& operator+=(const RowFacts& other);
+};
+
+struct CheckedRows {
+  RowFacts facts;
+  IssueList issues;
+  std::vector<PlacedPiece> pieces;       ///< of the segments whose source is possible
+  std::vector<std::int64_t> strategies;  ///< of the rows that have one
+  std::vector<std::uint64_t> digests;    ///< one a row, when wanted: equal rows have equal ones
+};
+
+/// Check every slot of every row. Thread-safe.
+CheckedRows check_stored_rows(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin,
+                              const FingerprintRecount& recount);
+
+}  // namespace shardpack

@@ -1,0 +1,247 @@
+#include "jobs/verify_shard.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+#include "io/file.h"
+#include "jobs/verify_folder.h"
+
+namespace shardpack {
+
+namespace {
+
+constexpr std::int64_t kBlockSlots = std::int64_t{1} << 20;
+constexpr std::int64_t kBlockSegments = std::int64_t{1} << 18;
+constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
+
+/// The arrays of a shard, by file name without its suffix.
+struct KnownArray {
+  std::string_view stem;
+  bool derived, needed;
+};
+constexpr KnownArray kArrays[]{{"input_ids", false, true},   {"segment_ids", true, true},  {"position_ids", true, true},
+                               {"row_offsets", false, true}, {"seq_lengths", false, true}, {"seq_source", false, true},
+                               {"seq_added", false, false},  {"seq_slots", false, false}};
+
+template <class T>
+std::span<T> first_of(std::vector<T>& buffer, std::int64_t count) {
+  if (buffer.size() < static_cast<std::size_t>(count)) buffer.resize(static_cast<std::size_t>(count));
+  return std::span(buffer).first(static_cast<std::size_t>(count));
+}
+
+std::string show_shape(const std::vector<std::int64_t>& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+
+}  // namespace
+
+std::int64_t block_bytes(const Manifest& manifest) {
+  return std::max<std::int64_t>(kBlockSlots, manifest.row_tokens) * 3 * info(manifest.id_type).bytes + kBlockSegments * 33;
+}
+
+ShardFiles::ShardFiles(const PackedDataset& dataset, const ManifestShard& listed, const std::set<std::string, std::less<>>& whole,
+                       IssueList& issues)
+    : manifest_(dataset.manifest()), listed_(listed) {
+  open_files(dataset, whole, issues);
+  readable_ = arrays_are_there(issues) && shapes_fit(issues) && read_offsets(issues);
+  for (CheckedFile& file : files_) {
+    if (!hashed_with_rows(file)) continue;
+    hash_header(file);
+    if (file.stem == "row_offsets") file.hash.update(std::as_bytes(std::span(offsets_)));
+  }
+}
+
+void ShardFiles::open_files(const PackedDataset& dataset, const std::set<std::string, std::less<>>& whole, IssueList& issues) {
+  for (const ManifestFile& listed : listed_.files) {
+    const std::string shown = relative_name(listed_.folder, listed.name);
+    if (!whole.contains(shown)) continue;
+    CheckedFile& file = files_.emplace_back();
+    file.listed = &listed;
+    file.shown = shown;
+    file.path = dataset.file_path(listed_.folder, listed.name);
+    file.compressed = listed.name.ends_with(".npy.zst");
+    if (!file.compressed && !listed.name.ends_with(".npy")) continue;
+    file.stem = listed.name.substr(0, listed.name.rfind(".npy"));
+    try {
+      file.array.emplace(file.path);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::bad_data) throw;
+      issues.add("header", shown, without_path(error));
+    }
+  }
+}
+
+/// Every array that belongs to a shard is listed and open; nothing else is listed.
+bool ShardFiles::arrays_are_there(IssueList& issues) const {
+  const std::string suffix = manifest_.compress.empty() ? ".npy" : ".npy.zst";
+  std::set<std::string, std::less<>> listed;
+  for (const ManifestFile& file : listed_.files) listed.insert(file.name);
+  const auto wrong_list = [&](const std::string& name, std::string_view what) {
+    issues.add("manifest", kManifestName, fmt::format("{} {}", relative_name(listed_.folder, name), what));
+  };
+  bool open = true;
+  for (const KnownArray& array : kArrays) {
+    if (array.derived && !manifest_.derived) continue;
+    const std::string name = std::string(array.stem) + suffix;
+    if (listed.erase(name) > 0) {
+      open = open && find(array.stem) != nullptr;
+    } else if (array.needed) {
+      wrong_list(name, "is not listed");
+      open = false;
+    }
+  }
+  for (const std::string& name : listed) wrong_list(name, "is listed, and no such file belongs to a shard");
+  return open;
+}
+
+bool ShardFiles::shapes_fit(IssueList& issues) const {
+  const std::int64_t rows = listed_.rows, segments = listed_.segments;
+  const std::vector<std::int64_t> slots{rows, manifest_.row_tokens};
+  bool fit = true;
+  const auto expect = [&](std::string_view stem, const std::vector<std::int64_t>& shape, const std::vector<IdType>& types) {
+    const CheckedFile* const file = find(stem);
+    if (file == nullptr) return;
+    const PackedArray& array = *file->array;
+    if (array.shape() != shape) {
+      issues.add("header", file->shown, fmt::format("shape {}, expected {}", show_shape(array.shape()), show_shape(shape)));
+      fit = false;
+    }
+    if (std::find(types.begin(), types.end(), array.type()) == types.end()) {
+      issues.add("header", file->shown,
+                 fmt::format("integers are {}, expected {}", info(array.type()).name, info(types.front()).name));
+      fit = false;
+    }
+  };
+  expect("input_ids", slots, {manifest_.id_type});
+  expect("segment_ids", slots, {IdType::u16, IdType::u32});
+  expect("position_ids", slots, {IdType::u16, IdType::u32});
+  expect("row_offsets", {rows + 1}, {IdType::i64});
+  expect("seq_lengths", {segments}, {IdType::i32});
+  expect("seq_source", {segments, 3}, {IdType::i64});
+  expect("seq_added", {segments}, {IdType::u8});
+  expect("seq_slots", {segments}, {IdType::i32});
+  return fit;
+}
+
+bool ShardFiles::read_offsets(IssueList& issues) {
+  const CheckedFile& file = *find("row_offsets");
+  try {
+    offsets_ = file.array->read_all<std::int64_t>();
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    issues.add("header", file.shown, without_path(error));
+    return false;
+  }
+  if (offsets_.front() != 0 || offsets_.back() != listed_.segments) {
+    issues.add("offsets", file.shown,
+               fmt::format("from {} to {}, expected 0 to {}", offsets_.front(), offsets_.back(), listed_.segments));
+    return false;
+  }
+  const auto fall = std::adjacent_find(offsets_.begin(), offsets_.end(), std::greater<>());
+  if (fall != offsets_.end()) {
+    issues.add("offsets", file.shown, fmt::format("{} is followed by {}", fall[0], fall[1]), fall - offsets_.begin());
+    return false;
+  }
+  return true;
+}
+
+/// The bytes before the data.
+void ShardFiles::hash_header(CheckedFile& file) const {
+  const std::int64_t data = file.array->rows() * file.array->row_elements() * info(file.array->type()).bytes;
+  std::vector<std::byte> header(static_cast<std::size_t>(file.listed->bytes - data));
+  File(file.path, File::Mode::read, file.shown).read_at(0, header);
+  file.hash.update(header);
+}
+
+std::vector<Range> ShardFiles::chunks(std::size_t file) const {
+  std::vector<Range> ranges;
+  if (hashed_with_rows(files_[file])) return ranges;
+  const std::int64_t bytes = files_[file].listed->bytes;
+  for (std::int64_t at = 0; at < bytes; at += kChunkBytes) ranges.push_back({at, std::min(kChunkBytes, bytes - at)});
+  return ranges;
+}
+
+void ShardFiles::read_chunk(std::size_t file, Range bytes, BlockBuffers& to) const {
+  File(files_[file].path, File::Mode::read, files_[file].shown).read_at(bytes.first, first_of(to.chunk, bytes.count));
+}
+
+void ShardFiles::hash_chunk(std::size_t file, Range bytes, BlockBuffers& from) {
+  files_[file].hash.update(first_of(from.chunk, bytes.count));
+}
+
+std::vector<Range> ShardFiles::blocks() const {
+  std::vector<Range> ranges;
+  if (!readable_) return ranges;
+  const std::int64_t most = std::max<std::int64_t>(1, kBlockSlots / manifest_.row_tokens);
+  for (std::int64_t first = 0; first < listed_.rows;) {
+    std::int64_t end = first + 1;
+    while (end < listed_.rows && end - first < most && offset(end + 1) - offset(first) <= kBlockSegments) ++end;
+    ranges.push_back({first, end - first});
+    first = end;
+  }
+  return ranges;
+}
+
+StoredRows ShardFiles::read_rows(Range rows, BlockBuffers& to) const {
+  const std::int64_t first_segment = offset(rows.first), segments = offset(rows.first + rows.count) - first_segment;
+  const auto read = [&](std::string_view stem, std::int64_t first, std::int64_t count, auto& buffer) {
+    const CheckedFile* const file = find(stem);
+    const auto out = first_of(buffer, file == nullptr ? 0 : count);
+    if (!out.empty()) file->array->read_bytes(first, std::as_writable_bytes(out));
+    return out;
+  };
+  const auto read_ids = [&](std::string_view stem, std::vector<std::byte>& buffer) {
+    const CheckedFile* const file = find(stem);
+    if (file == nullptr) return StoredIds{};
+    return StoredIds{file->array->type(), read(stem, rows.first, ids_bytes(*file, rows.count), buffer)};
+  };
+  StoredRows result;
+  result.shard = listed_.folder;
+  result.first_row = rows.first;
+  result.rows = rows.count;
+  result.offsets = std::span(offsets_).subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count) + 1);
+  result.lengths = read("seq_lengths", first_segment, segments, to.lengths);
+  result.slots = read("seq_slots", first_segment, segments, to.slots);
+  result.source = read("seq_source", first_segment, 3 * segments, to.source);
+  result.added = read("seq_added", first_segment, segments, to.added);
+  result.ids = read_ids("input_ids", to.ids);
+  result.segment_ids = read_ids("segment_ids", to.segment_ids);
+  result.position_ids = read_ids("position_ids", to.position_ids);
+  return result;
+}
+
+void ShardFiles::hash_rows(Range rows, BlockBuffers& from) {
+  const std::int64_t segments = offset(rows.first + rows.count) - offset(rows.first);
+  for (CheckedFile& file : files_) {
+    if (!hashed_with_rows(file)) continue;
+    if (file.stem == "input_ids") file.hash.update(first_of(from.ids, ids_bytes(file, rows.count)));
+    if (file.stem == "segment_ids") file.hash.update(first_of(from.segment_ids, ids_bytes(file, rows.count)));
+    if (file.stem == "position_ids") file.hash.update(first_of(from.position_ids, ids_bytes(file, rows.count)));
+    if (file.stem == "seq_lengths") file.hash.update(std::as_bytes(first_of(from.lengths, segments)));
+    if (file.stem == "seq_slots") file.hash.update(std::as_bytes(first_of(from.slots, segments)));
+    if (file.stem == "seq_source") file.hash.update(std::as_bytes(first_of(from.source, 3 * segments)));
+    if (file.stem == "seq_added") file.hash.update(std::as_bytes(first_of(from.added, segments)));
+  }
+}
+
+std::int64_t ShardFiles::finish(IssueList& issues) const {
+  std::int64_t bytes = 0;
+  for (const CheckedFile& file : files_) {
+    if (file.hash.hex() != file.listed->hash) issues.add("checksum", file.shown, std::string(kDamagedBytes));
+    bytes += file.listed->bytes;
+  }
+  return bytes;
+}
+
+const ShardFiles::CheckedFile* ShardFiles::find(std::string_view stem) const {
+  for (const CheckedFile& file : files_) {
+    if (file.stem == stem && file.array) return &file;
+  }
+  return nullptr;
+}
+
+std::int64_t ShardFiles::ids_bytes(const CheckedFile& file, std::int64_t rows) const {
+  return rows * manifest_.row_tokens * info(file.array->type()).bytes;
+}
+
+}  // namespace shardpack
