@@ -6,6 +6,7 @@
 #include "shardpack/error.h"
 #include "shardpack/fingerprint.h"
 #include "shardpack/formats.h"
+#include "shardpack/inspect.h"
 #include "shardpack/item.h"
 #include "shardpack/jobs.h"
 #include "shardpack/length_histogram.h"

@@ -1,0 +1,85 @@
+// What inspect shows of a dataset, a row, a sequence, a plan or source shards: values, which src/report turns into text or JSON.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shardpack/jobs.h"
+#include "shardpack/length_histogram.h"
+#include "shardpack/manifest.h"
+#include "shardpack/packing_plan.h"
+
+namespace shardpack {
+
+struct InspectOptions {
+  ReadOptions read;                      ///< for source shards
+  std::optional<std::int64_t> row;       ///< of the dataset, shards in the manifest's order
+  std::optional<std::int64_t> sequence;  ///< record ordinal over all sources
+};
+
+/// A packed dataset as a whole.
+struct DatasetView {
+  Manifest manifest;
+  LengthHistogram segments_in_rows;  ///< over the planned rows
+  std::int64_t bytes = 0;            ///< of all files but the manifest
+};
+
+/// One segment of one row.
+struct SegmentView {
+  std::int64_t begin = 0;  ///< slot of the row
+  Length length = 0, slots = 0;
+  std::int64_t first_position = 0;
+  std::string source;  ///< file
+  std::int64_t record = 0, sequence = 0, first_token = 0, tokens = 0;
+  std::uint8_t added = 0;                         ///< kAddedBos | kAddedEos
+  std::vector<std::int64_t> first_ids, last_ids;  ///< of the tokens; no id is in both
+};
+struct RowView {
+  std::int64_t row = 0;
+  std::string shard;
+  std::int64_t row_in_shard = 0;
+  Length row_tokens = 0;
+  bool tail = false;  ///< a repeated or fill row
+  std::vector<SegmentView> segments;
+};
+
+/// Where the pieces of one sequence lie.
+struct PieceView {
+  std::int64_t row = 0;
+  std::string shard;
+  std::int64_t row_in_shard = 0, segment = 0;  ///< segment: as in segment_ids, from 1
+  std::int64_t begin = 0;                      ///< slot of the row
+  std::int64_t first_token = 0, tokens = 0;
+  std::uint8_t added = 0;
+  bool tail = false;
+};
+struct SequenceView {
+  std::int64_t sequence = 0;
+  std::string source;
+  std::int64_t record = 0;
+  std::vector<PieceView> pieces;  ///< by first token, those in repeated rows last
+};
+
+struct PlanView {
+  PackingPlan plan;
+  LengthHistogram items;  ///< in slots
+};
+
+/// Exactly one is there.
+struct InspectResult {
+  std::string path;
+  std::optional<DatasetView> dataset;
+  std::optional<RowView> row;
+  std::optional<SequenceView> sequence;
+  std::optional<PlanView> plan;
+  std::optional<LengthHistogram> histogram;
+  std::optional<ScanResult> sources;
+};
+
+/// \param path  a packed dataset's folder (or its manifest), a plan, a histogram file, or source shards
+/// \throws Error{usage} for a row or sequence that is not there, or asked of what has none; what the readers throw.
+InspectResult inspect(const std::string& path, const InspectOptions& options, const RunContext& context);
+
+}  // namespace shardpack

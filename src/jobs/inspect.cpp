@@ -1,0 +1,280 @@
+// inspect: look at what is there, without judging it. What a picture needs is read, and no more.
+#include "shardpack/inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <tuple>
+
+#include "base/units.h"
+#include "exec/ordered_map.h"
+#include "io/file.h"
+#include "io/histogram_file.h"
+#include "io/json.h"
+#include "io/packed_dataset.h"
+#include "io/plan_file.h"
+
+namespace shardpack {
+
+namespace {
+
+constexpr std::int64_t kShownIds = 3;                           // at each end of a segment
+constexpr std::int64_t kChunkSegments = std::int64_t{1} << 16;  // of the source map, read at a time
+
+/// The arrays that say where segments lie and what they are.
+struct SegmentArrays {
+  SegmentArrays(const PackedDataset& dataset, const ManifestShard& shard)
+      : offsets(dataset.open_array(shard, "row_offsets")),
+        lengths(dataset.open_array(shard, "seq_lengths")),
+        source(dataset.open_array(shard, "seq_source")) {
+    if (dataset.has_array(shard, "seq_slots")) slots.emplace(dataset.open_array(shard, "seq_slots"));
+    if (dataset.has_array(shard, "seq_added")) added.emplace(dataset.open_array(shard, "seq_added"));
+  }
+
+  PackedArray offsets, lengths, source;
+  std::optional<PackedArray> slots, added;
+};
+
+/// Some consecutive segments of a shard.
+struct Segments {
+  Segments(const SegmentArrays& arrays, std::int64_t first, std::int64_t count)
+      : lengths(arrays.lengths.read<std::int32_t>(first, count)), source(arrays.source.read<std::int64_t>(first, count)) {
+    slots = arrays.slots ? arrays.slots->read<std::int32_t>(first, count) : lengths;
+    if (arrays.added) {
+      added = arrays.added->read<std::uint8_t>(first, count);
+    } else {
+      added.resize(static_cast<std::size_t>(count));
+    }
+  }
+
+  std::int64_t tokens(std::size_t s) const { return lengths[s] - (added[s] & 1) - (added[s] >> 1); }
+
+  std::vector<std::int32_t> lengths, slots;
+  std::vector<std::int64_t> source;
+  std::vector<std::uint8_t> added;
+};
+
+/// Which shard, and which row of it.
+struct RowPlace {
+  const ManifestShard* shard = nullptr;
+  std::int64_t row = 0;
+};
+
+RowPlace place_of(const Manifest& manifest, std::int64_t row, const std::string& path) {
+  if (row < 0 || row >= manifest.rows) {
+    throw Error(ErrorCode::usage,
+                manifest.rows == 0
+                    ? "--row: the dataset has no rows"
+                    : fmt::format("--row {}: there are rows 0 to {}", with_commas(row), with_commas(manifest.rows - 1)),
+                path);
+  }
+  std::int64_t in_shard = row;
+  for (const ManifestShard& shard : manifest.shards) {
+    if (in_shard < shard.rows) return {&shard, in_shard};
+    in_shard -= shard.rows;
+  }
+  throw Error(ErrorCode::bad_data, "the shards have fewer rows than the manifest says; shardpack verify tells more", path);
+}
+
+const ManifestSource& source_at(const Manifest& manifest, std::int64_t file, const std::string& shard) {
+  if (file < 0 || file >= static_cast<std::int64_t>(manifest.sources.size())) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("seq_source names the file {}, the manifest has {}", file, manifest.sources.size()), shard);
+  }
+  return manifest.sources[static_cast<std::size_t>(file)];
+}
+
+std::int64_t first_sequence_of(const Manifest& manifest, std::int64_t file) {
+  std::int64_t first = 0;
+  for (std::int64_t f = 0; f < file; ++f) first += manifest.sources[static_cast<std::size_t>(f)].sequences;
+  return first;
+}
+
+DatasetView view_dataset(const PackedDataset& dataset, const RunContext& context) {
+  DatasetView view;
+  view.manifest = dataset.manifest();
+  std::int64_t row = 0;
+  for (const ManifestShard& shard : dataset.shards()) {
+    throw_if_stopped(context.stop);
+    const std::vector<std::int64_t> offsets = dataset.open_array(shard, "row_offsets").read_all<std::int64_t>();
+    for (std::size_t r = 0; r + 1 < offsets.size() && row < view.manifest.planned_rows(); ++r, ++row) {
+      view.segments_in_rows.add(offsets[r + 1] - offsets[r]);
+    }
+    for (const ManifestFile& file : shard.files) view.bytes += file.bytes;
+  }
+  for (const ManifestFile& file : view.manifest.files) view.bytes += file.bytes;
+  return view;
+}
+
+/// The first and the last few of a segment's ids.
+void show_ids(const std::vector<std::uint32_t>& ids, SegmentView& segment) {
+  const auto begin = ids.begin() + segment.begin;
+  const std::int64_t first = std::min<std::int64_t>(segment.length, kShownIds);
+  const std::int64_t last = std::min<std::int64_t>(segment.length - first, kShownIds);
+  segment.first_ids.assign(begin, begin + first);
+  segment.last_ids.assign(begin + segment.length - last, begin + segment.length);
+}
+
+RowView view_row(const PackedDataset& dataset, std::int64_t row) {
+  const Manifest& manifest = dataset.manifest();
+  const RowPlace place = place_of(manifest, row, dataset.folder());
+  const ManifestShard& shard = *place.shard;
+  RowView view{.row = row,
+               .shard = shard.folder,
+               .row_in_shard = place.row,
+               .row_tokens = manifest.row_tokens,
+               .tail = row >= manifest.planned_rows(),
+               .segments = {}};
+
+  const SegmentArrays arrays(dataset, shard);
+  const std::vector<std::int64_t> offsets = arrays.offsets.read<std::int64_t>(place.row, 2);
+  const Segments segments(arrays, offsets[0], offsets[1] - offsets[0]);
+  const std::vector<std::uint32_t> ids = dataset.open_array(shard, "input_ids").read<std::uint32_t>(place.row, 1);
+  std::int64_t begin = 0;
+  for (std::size_t s = 0; s < segments.lengths.size(); ++s) {
+    const std::int64_t file = segments.source[3 * s], record = segments.source[3 * s + 1];
+    SegmentView segment{.begin = begin,
+                        .length = segments.lengths[s],
+                        .slots = segments.slots[s],
+                        .first_position = manifest.position_start,
+                        .source = source_at(manifest, file, shard.folder).name,
+                        .record = record,
+                        .sequence = first_sequence_of(manifest, file) + record,
+                        .first_token = segments.source[3 * s + 2],
+                        .tokens = segments.tokens(s),
+                        .added = segments.added[s],
+                        .first_ids = {},
+                        .last_ids = {}};
+    if (segment.length < 0 || segment.slots < segment.length || segment.slots > static_cast<std::int64_t>(ids.size()) - begin) {
+      throw Error(ErrorCode::bad_data, "its segments do not fit the row; shardpack verify tells more", shard.folder,
+                  fmt::format("row {}", with_commas(place.row)));
+    }
+    show_ids(ids, segment);
+    begin += segment.slots;
+    view.segments.push_back(std::move(segment));
+  }
+  return view;
+}
+
+/// The pieces of one record in one shard.
+class PieceSearch {
+ public:
+  PieceSearch(const PackedDataset& dataset, const ManifestShard& shard, std::int64_t first_row, bool tail)
+      : arrays_(dataset, shard), shard_(shard), first_row_(first_row), tail_(tail) {}
+
+  void find(std::int64_t file, std::int64_t record, std::vector<PieceView>& pieces) {
+    const std::int64_t segments = arrays_.lengths.rows();
+    for (std::int64_t first = 0; first < segments; first += kChunkSegments) {
+      const std::int64_t count = std::min(kChunkSegments, segments - first);
+      const std::vector<std::int64_t> source = arrays_.source.read<std::int64_t>(first, count);
+      for (std::int64_t s = 0; s < count; ++s) {
+        const auto at = static_cast<std::size_t>(3 * s);
+        if (source[at] == file && source[at + 1] == record) pieces.push_back(piece(first + s));
+      }
+    }
+  }
+
+ private:
+  PieceView piece(std::int64_t segment) {
+    if (offsets_.empty()) offsets_ = arrays_.offsets.read_all<std::int64_t>();
+    const auto after = std::upper_bound(offsets_.begin(), offsets_.end(), segment);
+    const std::int64_t row = after - offsets_.begin() - 1;
+    if (after == offsets_.begin() || after == offsets_.end()) {
+      throw Error(ErrorCode::bad_data, "row_offsets do not cover its segments; shardpack verify tells more", shard_.folder);
+    }
+    const std::int64_t first = *(after - 1);
+    const Segments segments(arrays_, first, segment - first + 1);
+    const std::size_t last = segments.lengths.size() - 1;
+    std::int64_t begin = 0;
+    for (std::size_t s = 0; s < last; ++s) begin += segments.slots[s];
+    return {.row = first_row_ + row,
+            .shard = shard_.folder,
+            .row_in_shard = row,
+            .segment = static_cast<std::int64_t>(last) + 1,
+            .begin = begin,
+            .first_token = segments.source[3 * last + 2],
+            .tokens = segments.tokens(last),
+            .added = segments.added[last],
+            .tail = tail_};
+  }
+
+  SegmentArrays arrays_;
+  const ManifestShard& shard_;
+  std::int64_t first_row_;
+  bool tail_;
+  std::vector<std::int64_t> offsets_;  // read when a piece was found
+};
+
+SequenceView view_sequence(const PackedDataset& dataset, std::int64_t sequence, const RunContext& context) {
+  const Manifest& manifest = dataset.manifest();
+  if (sequence < 0 || sequence >= manifest.source_sequences) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--sequence {}: the sources have {} records, numbered from 0", with_commas(sequence),
+                            with_commas(manifest.source_sequences)),
+                dataset.folder());
+  }
+  SequenceView view;
+  view.sequence = sequence;
+  view.record = sequence;
+  std::int64_t file = 0;
+  while (view.record >= source_at(manifest, file, dataset.folder()).sequences) {
+    view.record -= manifest.sources[static_cast<std::size_t>(file++)].sequences;
+  }
+  view.source = manifest.sources[static_cast<std::size_t>(file)].name;
+
+  std::int64_t row = 0;
+  for (const ManifestShard& shard : manifest.shards) {
+    throw_if_stopped(context.stop);
+    PieceSearch(dataset, shard, row, row >= manifest.planned_rows()).find(file, view.record, view.pieces);
+    row += shard.rows;
+  }
+  std::sort(view.pieces.begin(), view.pieces.end(), [](const PieceView& a, const PieceView& b) {
+    return std::tie(a.tail, a.first_token, a.row) < std::tie(b.tail, b.first_token, b.row);
+  });
+  return view;
+}
+
+/// The plan in a file, nothing when it is something else.
+std::optional<PlanFile> read_plan(const std::string& path) {
+  std::string head(256, '\0');  // "format" is the first key
+  head.resize(File(path, File::Mode::read).read_some_at(0, std::as_writable_bytes(std::span(head))));
+  if (!head.starts_with('{') || head.find("\"shardpack-plan\"") == std::string::npos) return std::nullopt;
+  return plan_from_json(read_small_file(path), path);
+}
+
+}  // namespace
+
+InspectResult inspect(const std::string& path, const InspectOptions& options, const RunContext& context) {
+  namespace fs = std::filesystem;
+  InspectResult result;
+  result.path = path;
+  std::error_code ignored;
+  const bool is_manifest = fs::path(path).filename() == kManifestName;
+  if (is_manifest || fs::exists(fs::path(path) / kManifestName, ignored)) {
+    const PackedDataset dataset(path);
+    if (options.row) {
+      result.row = view_row(dataset, *options.row);
+    } else if (options.sequence) {
+      result.sequence = view_sequence(dataset, *options.sequence, context);
+    } else {
+      result.dataset = view_dataset(dataset, context);
+    }
+    return result;
+  }
+  if (options.row || options.sequence) {
+    throw Error(ErrorCode::usage, "--row and --sequence look into a packed dataset, which this is not", path);
+  }
+  if (fs::is_regular_file(path, ignored)) {
+    if (std::optional<PlanFile> file = read_plan(path)) {
+      result.plan = PlanView{std::move(file->plan), std::move(file->items)};
+      return result;
+    }
+    if (options.read.format.empty() && !options.read.eos_id) result.histogram = read_histogram(path);
+    if (result.histogram) return result;
+  }
+  result.sources = scan({path}, options.read, context);
+  return result;
+}
+
+}  // namespace shardpack
