@@ -246,4 +246,17 @@ std::size_t ByteStream::read(std::span<std::byte> out) {
   return out.size() - rest.size();
 }
 
+std::string peek_plain(const std::string& path, std::size_t bytes) {
+  if (path == "-") return peek_standard_input(bytes);
+  std::string head(bytes, '\0');
+  try {
+    ByteStream stream(path);
+    head.resize(stream.read(std::as_writable_bytes(std::span(head))));
+  } catch (const Error& error) {
+    if (error.code() == ErrorCode::io) throw;
+    head.clear();
+  }
+  return head;
+}
+
 }  // namespace shardpack

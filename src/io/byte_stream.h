@@ -72,4 +72,8 @@ class ByteStream {
 /// The first `bytes` of standard input, fewer when it ends before. They stay there for the next ByteStream("-").
 std::string peek_standard_input(std::size_t bytes);
 
+/// The first `bytes` of a file's plain data: fewer when they end before, none when they are damaged so early.
+/// Of standard input ("-") the stored ones.
+std::string peek_plain(const std::string& path, std::size_t bytes);
+
 }  // namespace shardpack

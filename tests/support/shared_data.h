@@ -14,12 +14,17 @@ namespace shardpack {
 
 inline constexpr const char* kNoSharedData = "skipped: no shared data (set SHARDPACK_SHARED to its folder)";
 
-/// A published histogram: data/histograms/`name`, CSV "length,count" with a header.
-inline std::optional<LengthHistogram> published_histogram(const std::string& name) {
+/// Where a published histogram lies: data/histograms/`name`, CSV "length,count" with a header. It need not be there.
+inline std::filesystem::path published_histogram_path(const std::string& name) {
   const char* folder = std::getenv("SHARDPACK_SHARED");
   const std::filesystem::path shared =
       folder != nullptr ? std::filesystem::path(folder) : std::filesystem::path(SHARDPACK_SOURCE_DIR).parent_path() / "shared";
-  std::ifstream file(shared / "data" / "histograms" / name);
+  return shared / "data" / "histograms" / name;
+}
+
+/// The same, read here so that tests of packers need no reader of ours.
+inline std::optional<LengthHistogram> published_histogram(const std::string& name) {
+  std::ifstream file(published_histogram_path(name));
   if (!file) return std::nullopt;
 
   LengthHistogram histogram;

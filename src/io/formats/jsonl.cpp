@@ -468,26 +468,14 @@ class ShardCollector {
   OpenedShard shard_;
 };
 
-/// The first plain bytes of a file, as far as they can be had.
-std::string plain_head(const FormatProbe& probe) {
-  if (compression_of(probe.head) == Compression::none) return std::string(probe.head);
-  std::string head(4096, '\0');
-  try {
-    ByteStream stream(probe.file.path, probe.file.name);
-    head.resize(stream.read(std::as_writable_bytes(std::span(head))));
-  } catch (const Error& error) {
-    if (error.code() == ErrorCode::io) throw;
-    head.clear();  // damaged: then the name tells, and opening says what is wrong
-  }
-  return head;
-}
-
 }  // namespace
 
 bool matches_jsonl(const FormatProbe& probe) {
   if (probe.file.path == "-") return true;
-  const std::string head = plain_head(probe);
-  std::string_view text = head;
+  // What the probe holds of a compressed file may decode to nothing. A damaged one is told by its name, and opening says why.
+  const bool compressed = compression_of(probe.head) != Compression::none;
+  const std::string decoded = compressed ? peek_plain(probe.file.path, 4096) : std::string();
+  std::string_view text = compressed ? decoded : probe.head;
   if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') return true;

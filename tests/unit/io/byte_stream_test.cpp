@@ -199,9 +199,9 @@ TEST_CASE("standard input is read through a pipe, compressed or not, and a peek 
   const std::string text = long_text(60'000);
   for (const std::string& stored : {text, gzip_member(text), zstd_frame(text)}) {
     const StandardInput input(stored);
-    CHECK(peek_standard_input(5) == stored.substr(0, 5));
-    CHECK(peek_standard_input(100'000) == stored.substr(0, 100'000));
-    CHECK(peek_standard_input(8) == stored.substr(0, 8));
+    CHECK(peek_plain("-", 5) == stored.substr(0, 5));
+    CHECK(peek_plain("-", 100'000) == stored.substr(0, 100'000));
+    CHECK(peek_plain("-", 8) == stored.substr(0, 8));
     ByteStream stream("-");
     CHECK(read_all(stream, 1 << 16) == text);
     CHECK(stream.stored_hash() == hash_hex(stored));
@@ -214,6 +214,19 @@ TEST_CASE("standard input is read through a pipe, compressed or not, and a peek 
     CHECK(error.path() == "standard input");
     CHECK(error.position() == "byte 1,000");
   }
+}
+
+TEST_CASE("a peek gives the plain bytes as far as they can be had") {
+  const TempFolder folder;
+  const std::string text = long_text(20'000);
+  for (const std::string& stored : {text, gzip_member(text), zstd_frame(text)}) {
+    const std::string path = folder.write("x", stored);
+    CHECK(peek_plain(path, 5'000) == text.substr(0, 5'000));
+    CHECK(peek_plain(path, 1'000'000) == text);
+  }
+  CHECK(peek_plain(folder.write("x", gzip_member(text).substr(0, 12)), 10).empty());
+  CHECK(peek_plain(folder.write("x.gz", ""), 10).empty());
+  CHECK_THROWS_AS(peek_plain(folder.path("absent"), 10), Error);
 }
 
 TEST_CASE("what is not a readable file is an I/O error") {
