@@ -87,7 +87,7 @@ void Placement::finish(const std::vector<ManifestSource>& sources, const Sequenc
 
     totals.file_tokens[file] += walk.end;
     if (walk.placed) ++totals.sequences;
-    if (walk.placed && walk.truncated) ++totals.removed[static_cast<std::size_t>(RemovalCause::truncated)].sequences;
+    if (walk.truncated) ++totals.removed[static_cast<std::size_t>(RemovalCause::truncated)].sequences;
     if (!walk.placed && walk.lost_to >= 0) ++totals.removed[static_cast<std::size_t>(walk.lost_to)].sequences;
     if (!walk.placed && walk.lost_to < 0) {
       ++totals.without_tokens;
