@@ -15,20 +15,20 @@ void PackingPlan::add(std::span<const Length> strategy_lengths, std::int64_t row
 }
 
 void PackingPlan::canonicalize() {
-  const auto compare = [this](std::int64_t a, std::int64_t b) {
+  const auto before = [this](std::int64_t a, std::int64_t b) {
     const std::span<const Length> x = strategy(a), y = strategy(b);
-    return std::lexicographical_compare_three_way(x.begin(), x.end(), y.begin(), y.end());
+    return std::lexicographical_compare(y.begin(), y.end(), x.begin(), x.end());
   };
   std::vector<std::int64_t> order(count.size());
   std::iota(order.begin(), order.end(), std::int64_t{0});
-  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) { return compare(a, b) > 0; });
+  std::sort(order.begin(), order.end(), before);
 
   PackingPlan sorted;
   sorted.lengths.reserve(lengths.size());
   for (std::size_t first = 0; first < order.size();) {
     std::size_t last = first;
     std::int64_t rows = 0;
-    for (; last < order.size() && compare(order[first], order[last]) == 0; ++last) {
+    for (; last < order.size() && !before(order[first], order[last]); ++last) {
       rows = checked_add(rows, count[static_cast<std::size_t>(order[last])], "the number of rows");
     }
     if (rows != 0) sorted.add(strategy(order[first]), rows);

@@ -2,8 +2,8 @@
 // strategies.
 //
 // A packer is two choices: which open strategy takes the next items (its `OpenRows`), and how many copies of a length enter a row
-// at once. Since all items of a length are equal and rows of a strategy are too, a step moves whole counts; only the last
-// step of a length can split a strategy. So time depends on distinct lengths and strategies, never on the number of items.
+// at once. Since all items of a length are equal and rows of a strategy are too, a step moves whole counts, and a length splits
+// at most two strategies. So time depends on distinct lengths and strategies, never on the number of items.
 //
 // Strategies with a thousand segments are ordinary at long rows. While they are open they share what they have in common: each is
 // a leaf of a tree whose nodes hold some copies of one length, so that to extend or to split one costs one node.

@@ -21,14 +21,14 @@ class BitTree {
   }
   void insert(std::int64_t member) {
     for (std::vector<std::uint64_t>& level : levels_) {
-      level[static_cast<std::size_t>(member / 64)] |= std::uint64_t{1} << (member % 64);
+      level[static_cast<std::size_t>(member / 64)] |= std::uint64_t{1} << (member & 63);
       member /= 64;
     }
   }
   void erase(std::int64_t member) {
     for (std::vector<std::uint64_t>& level : levels_) {
       std::uint64_t& word = level[static_cast<std::size_t>(member / 64)];
-      word &= ~(std::uint64_t{1} << (member % 64));
+      word &= ~(std::uint64_t{1} << (member & 63));
       if (word != 0) return;
       member /= 64;
     }
@@ -38,7 +38,7 @@ class BitTree {
     for (std::size_t level = 0; level < levels_.size(); ++level) {
       const std::int64_t at = bound / 64;
       if (at >= static_cast<std::int64_t>(levels_[level].size())) return -1;
-      const std::uint64_t word = levels_[level][static_cast<std::size_t>(at)] & (~std::uint64_t{0} << (bound % 64));
+      const std::uint64_t word = levels_[level][static_cast<std::size_t>(at)] & (~std::uint64_t{0} << (bound & 63));
       if (word != 0) return descend(level, at * 64 + lowest(word), lowest);
       bound = at + 1;
     }
