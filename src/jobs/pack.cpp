@@ -282,6 +282,9 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, result.manifest, context);
   settle_totals(partitions, result.manifest);
 
+  // Inputs that changed meanwhile are the likelier cause of any sum that does not come out.
+  scanned.source->check_unchanged();
+
   // Every token that was read is in the rows or in removed.csv: the equations hold, or nothing is published.
   check_conservation(result.manifest);
   result.verified = true;

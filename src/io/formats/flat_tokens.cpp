@@ -23,7 +23,7 @@ namespace shardpack {
 
 namespace {
 
-constexpr std::int64_t kBlockTokens = 1 << 20;  // of the delimiter scan
+constexpr std::int64_t kBlockTokens = 1 << 18;  // of the delimiter scan
 constexpr std::size_t kGroupTokens = 64;        // compared as a whole before any is looked at alone
 
 std::string_view last_suffix(const InputFile& file) {
