@@ -10,7 +10,7 @@
 #include "io/file_stamp.h"
 #include "io/formats/format.h"
 #include "io/token_table.h"
-#include "shardpack/jobs.h"
+#include "shardpack/run_context.h"
 
 namespace shardpack {
 

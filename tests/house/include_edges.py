@@ -26,7 +26,7 @@ PUBLIC = {
              "packing_plan.h", "sequence_index.h", "sequence_source.h"],
     "exec": ["run_context.h", "thread_pool.h"],
     "io": ["formats.h", "manifest.h", "row_sink.h"],
-    "jobs": ["jobs.h"],
+    "jobs": ["inspect.h", "jobs.h"],
     "cli": ["shardpack.h"],
 }
 LAYER_OF_PUBLIC = {header: layer for layer, headers in PUBLIC.items() for header in headers}
