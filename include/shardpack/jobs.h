@@ -26,9 +26,11 @@ struct ScanResult {
   Fingerprint fingerprint;
   RemovedCount padding;  ///< positions with attention_mask 0
   std::int64_t null_records = 0;
-  std::vector<std::string> not_carried;  ///< columns
+  std::vector<std::string> not_carried;      ///< columns
+  std::vector<std::int64_t> record_lengths;  ///< tokens of every record in input order, when asked for
 };
-ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context);
+ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context,
+                bool want_record_lengths = false);
 
 // ---- plan -------------------------------------------------------------------------------------------------------------------
 struct PlanOptions {

@@ -15,6 +15,17 @@ LengthHistogram lengths_of(const SequenceIndex& index) {
   return lengths;
 }
 
+std::vector<std::int64_t> record_lengths_of(const SequenceIndex& index) {
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(static_cast<std::size_t>(index.sequences()));
+  for (const SourceFile& file : index.files()) {
+    for (std::size_t record = 0; record + 1 < file.record_begin.size(); ++record) {
+      lengths.push_back(file.record_begin[record + 1] - file.record_begin[record]);
+    }
+  }
+  return lengths;
+}
+
 std::vector<ManifestSource> sources_of(const SequenceIndex& index) {
   std::vector<ManifestSource> sources;
   for (const SourceFile& file : index.files()) {
@@ -28,7 +39,8 @@ std::vector<ManifestSource> sources_of(const SequenceIndex& index) {
   return sources;
 }
 
-ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context) {
+ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context,
+                bool want_record_lengths) {
   const ScannedSource scanned = open_source(inputs, options, {.random_access = false}, context);
   const SequenceIndex& index = scanned.source->index();
   return {.lengths = lengths_of(index),
@@ -38,7 +50,8 @@ ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& optio
           .fingerprint = scanned.totals.fingerprint,
           .padding = scanned.padding,
           .null_records = scanned.null_records,
-          .not_carried = scanned.not_carried};
+          .not_carried = scanned.not_carried,
+          .record_lengths = want_record_lengths ? record_lengths_of(index) : std::vector<std::int64_t>()};
 }
 
 }  // namespace shardpack

@@ -1,0 +1,178 @@
+#include "cli/commands.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstring>
+
+#include "cli/versions.h"
+#include "io/histogram_file.h"
+#include "io/npy.h"
+#include "io/plan_file.h"
+#include "report/formats_report.h"
+#include "report/pack_report.h"
+#include "report/plan_report.h"
+#include "report/scan_report.h"
+#include "report/verify_json.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// The report of a command whose result is what it prints. With -q text is left out; JSON was asked for.
+void print_report(Session& session, const std::string& text, const std::string& json) {
+  session.progress.close();
+  if (session.settings.json) {
+    write_standard_output(json);
+  } else if (session.settings.output == "-") {
+    if (!session.settings.quiet) session.console.line(text.substr(0, text.size() - 1));  // standard output is taken
+  } else if (!session.settings.quiet) {
+    write_standard_output(text);
+  }
+}
+
+void write_output(const std::string& path, std::string_view bytes) {
+  if (path == "-") {
+    write_standard_output(bytes);
+  } else {
+    write_output_file(path, bytes);
+  }
+}
+
+bool ends_with(const std::string& text, std::string_view end) {
+  return text.size() >= end.size() && text.compare(text.size() - end.size(), end.size(), end) == 0;
+}
+
+std::int64_t total_bytes(const std::vector<ManifestSource>& files) {
+  std::int64_t bytes = 0;
+  for (const ManifestSource& file : files) bytes += file.bytes;
+  return bytes;
+}
+
+// ---- scan -------------------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view kCsvSignature = "length,count", kJsonSignature = "{";
+
+std::string lengths_npy(const std::vector<std::int64_t>& lengths) {
+  std::string bytes = make_npy_header("<i8", {static_cast<std::int64_t>(lengths.size())});
+  const std::size_t header = bytes.size();
+  bytes.resize(header + lengths.size() * sizeof(std::int64_t));
+  if (!lengths.empty()) std::memcpy(bytes.data() + header, lengths.data(), lengths.size() * sizeof(std::int64_t));
+  return bytes;
+}
+
+Outcome run_scan(Session& session) {
+  const Settings& settings = session.settings;
+  const bool as_json = ends_with(settings.output, ".json");
+  if (!settings.output.empty() && settings.output != "-") {
+    if (!as_json && !ends_with(settings.output, ".csv")) {
+      throw Error(ErrorCode::usage, "a histogram is .csv or .json", settings.output);
+    }
+    check_output_file(settings.output, settings.pack.force, as_json ? kJsonSignature : kCsvSignature);
+  }
+  if (!settings.write_lengths.empty()) check_output_file(settings.write_lengths, settings.pack.force, kNpyMagic);
+
+  const auto begin = Clock::now();
+  const bool want_lengths = !settings.write_lengths.empty();
+  const ScanResult result = scan(settings.inputs, settings.pack.read, session.context, want_lengths);
+  const double seconds = seconds_since(begin);
+
+  Outcome outcome{
+      .facts = {
+          .tokens = result.lengths.tokens(), .input_bytes = total_bytes(result.files), .output_bytes = 0, .seconds = seconds}};
+  if (!settings.pack.dry_run) {
+    if (!settings.output.empty()) {
+      const std::string histogram = as_json ? histogram_to_json(result.lengths) : histogram_to_csv(result.lengths);
+      write_output(settings.output, histogram);
+      outcome.facts.output_bytes += static_cast<std::int64_t>(histogram.size());
+    }
+    if (want_lengths) {
+      const std::string lengths = lengths_npy(result.record_lengths);
+      write_output_file(settings.write_lengths, lengths);
+      outcome.facts.output_bytes += static_cast<std::int64_t>(lengths.size());
+    }
+  }
+  print_report(session, scan_to_text(result), scan_to_json(result, seconds));
+  return outcome;
+}
+
+// ---- plan -------------------------------------------------------------------------------------------------------------------
+
+constexpr std::string_view kPlanSignature = "{\n  \"format\": \"shardpack-plan\"";
+
+Outcome run_plan(Session& session) {
+  const Settings& settings = session.settings;
+  const PackOptions& pack_options = settings.pack;
+  if (!settings.output.empty() && settings.output != "-") {
+    check_output_file(settings.output, pack_options.force, kPlanSignature);
+  }
+
+  const auto begin = Clock::now();
+  const PlanOptions options{.policy = pack_options.policy, .packer = pack_options.packer, .packing = pack_options.packing};
+  const PlanResult result = plan(settings.inputs, pack_options.read, options, session.context);
+  const double seconds = seconds_since(begin);
+
+  Outcome outcome{.facts = {.tokens = result.tokens, .input_bytes = 0, .output_bytes = 0, .seconds = seconds}};
+  if (!settings.output.empty() && !pack_options.dry_run) {
+    const std::string text = to_json(result.plan, result.items);
+    write_output(settings.output, text);
+    outcome.facts.output_bytes = static_cast<std::int64_t>(text.size());
+  }
+  print_report(session, plan_to_text(result, seconds), plan_to_json(result, seconds));
+  return outcome;
+}
+
+// ---- pack -------------------------------------------------------------------------------------------------------------------
+
+Outcome run_pack(Session& session) {
+  const Settings& settings = session.settings;
+  const auto begin = Clock::now();
+  const PackResult result = pack(settings.inputs, settings.output, settings.pack, session.context);
+  const PackRun run{.output = settings.output, .dry_run = settings.pack.dry_run, .seconds = seconds_since(begin)};
+
+  session.progress.close();
+  if (!settings.quiet) session.console.line(pack_summary(result, run));
+  if (settings.json) write_standard_output(pack_to_json(result, run));
+  Outcome outcome{.facts = {.tokens = result.manifest.source_tokens,
+                            .input_bytes = total_bytes(result.manifest.sources),
+                            .output_bytes = run.dry_run ? 0 : result.bytes_written,
+                            .seconds = run.seconds}};
+  if (settings.fail_under && result.manifest.efficiency() * 100 < *settings.fail_under) {
+    session.log.error(
+        fmt::format("efficiency {:.3f} % is under --fail-under {:g}", result.manifest.efficiency() * 100, *settings.fail_under));
+    outcome.negative = true;
+  }
+  return outcome;
+}
+
+// ---- verify, inspect, formats, version --------------------------------------------------------------------------------------
+
+}  // namespace
+
+Outcome run_command(Session& session) {
+  switch (session.settings.command) {
+    case Command::scan:
+      return run_scan(session);
+    case Command::plan:
+      return run_plan(session);
+    case Command::pack:
+      return run_pack(session);
+    case Command::verify:
+    case Command::inspect:
+      throw Error(ErrorCode::usage, "verify and inspect are not in this build yet");
+    case Command::formats:
+      print_report(session, formats_to_text(), formats_to_json());
+      break;
+    case Command::version:
+      print_report(session, versions_text(), versions_json());
+      break;
+  }
+  return {};
+}
+
+}  // namespace shardpack

@@ -1,0 +1,14 @@
+// The tool: streams and signals are set up, then everything is in app.cpp.
+#include <csignal>
+
+#include "cli/app.h"
+#include "cli/signals.h"
+
+int main(int argc, char** argv) {
+  shardpack::occupy_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), which knows what to do about it
+  shardpack::StopSignals signals;
+  const int code = shardpack::run_application(argc, argv, signals.token());
+  if (code == shardpack::kStopped) signals.raise_again();
+  return code;
+}

@@ -1,0 +1,418 @@
+#include "cli/option_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+
+#include "base/nearest.h"
+#include "base/units.h"
+#include "cli/memory.h"
+#include "shardpack/error.h"
+#include "shardpack/formats.h"
+#include "shardpack/packer.h"
+
+namespace shardpack {
+
+// ---- commands ---------------------------------------------------------------------------------------------------------------
+namespace {
+
+constexpr std::array<CommandInfo, 7> kCommands{{
+    {Command::scan,
+     "scan",
+     "lengths, token id range, fingerprint, and what is wrong with the data",
+     "INPUT... [options]",
+     {"scan shards/", "scan train-*.bin -o lengths.csv --json"}},
+    {Command::plan,
+     "plan",
+     "how a histogram or shards would be packed: strategies, rows, bound; writes no data",
+     "INPUT... -L N [options]",
+     {"plan lengths.csv -L 2048 -o plan.json", "plan shards/ -L 8192 --packer spfhp -K 16 --json"}},
+    {Command::pack,
+     "pack",
+     "write shards as full rows with segment and position ids (the main job)",
+     "INPUT... -L N -o FOLDER [options]",
+     {"pack shards/ -L 2048 -o packed/", "pack 'train-*.jsonl.gz' -L 8192 -o packed/ --overlong split --eos-id 2 --append-eos"}},
+    {Command::verify,
+     "verify",
+     "prove that a packed dataset or a plan is whole and true; exit 1 when it is not",
+     "FOLDER|plan.json [options]",
+     {"verify packed/", "verify packed/ --against shards/"}},
+    {Command::inspect,
+     "inspect",
+     "one screen on a packed dataset, a plan or a shard; a row as a picture",
+     "PATH [options]",
+     {"inspect packed/", "inspect packed/ --row 7"}},
+    {Command::formats, "formats", "input formats, packers and output containers", "[options]", {"formats", "formats --json"}},
+    {Command::version, "version", "versions of shardpack and everything linked", "[options]", {"version", "version --json"}},
+}};
+
+}  // namespace
+
+std::span<const CommandInfo> commands() { return kCommands; }
+const CommandInfo& info(Command command) { return kCommands[static_cast<std::size_t>(command)]; }
+
+std::string_view title(Section section) {
+  constexpr std::array<std::string_view, 7> kTitles{"Rows", "Sequences", "Output", "Reading", "Checks", "Run", "Shared"};
+  return kTitles[static_cast<std::size_t>(section)];
+}
+
+// ---- values -----------------------------------------------------------------------------------------------------------------
+namespace {
+
+/// \param meant  the nearest of the right values, or ""
+[[noreturn]] void refuse(const OptionValue& value, std::string_view expected, const std::string& meant = {}) {
+  throw Error(ErrorCode::usage, fmt::format("--{}: expected {}, found '{}'{}", value.option.name(), expected, value.text(),
+                                            meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+}
+
+constexpr std::int64_t kMaxLength = std::numeric_limits<Length>::max();
+constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
+
+template <class Number>
+Number whole(const OptionValue& value, Number least, Number most) {
+  const std::string& text = value.text();
+  Number number{};
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem == std::errc{} && end == text.data() + text.size() && number >= least && number <= most) return number;
+  if (most == std::numeric_limits<Number>::max()) refuse(value, fmt::format("a whole number from {}", least));
+  refuse(value, fmt::format("a whole number from {} to {}", least, most));
+}
+std::int64_t count(const OptionValue& value, std::int64_t least = 0) { return whole(value, least, kMaxCount); }
+std::int64_t token_id(const OptionValue& value) { return whole(value, std::int64_t{0}, kMaxId); }
+Length length(const OptionValue& value, std::int64_t least) { return static_cast<Length>(whole(value, least, kMaxLength)); }
+
+double percent(const OptionValue& value) {
+  std::string_view text = value.text();
+  if (!text.empty() && text.back() == '%') text.remove_suffix(1);
+  double number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (problem != std::errc{} || end != text.data() + text.size() || !(number >= 0 && number <= 100)) {
+    refuse(value, "a percentage from 0 to 100");
+  }
+  return number;
+}
+
+std::int64_t size(const OptionValue& value, std::int64_t least) {
+  const std::int64_t number = parse_size(value.text(), "--" + value.option.name());
+  if (number < least) refuse(value, fmt::format("a size of at least {}", least));
+  return number;
+}
+
+/// The place of the value among the option's choices "a|b|c".
+std::size_t choice(const OptionValue& value) {
+  std::vector<std::string> choices;
+  std::string_view rest = value.option.value;
+  for (std::size_t bar = 0; bar != std::string_view::npos; rest.remove_prefix(bar == std::string_view::npos ? 0 : bar + 1)) {
+    bar = rest.find('|');
+    choices.emplace_back(rest.substr(0, bar));
+  }
+  const auto found = std::find(choices.begin(), choices.end(), value.text());
+  if (found != choices.end()) return static_cast<std::size_t>(found - choices.begin());
+  const std::string meant = nearest(value.text(), choices);
+  const std::string last = choices.back();
+  choices.pop_back();
+  refuse(value, fmt::format("{} or {}", fmt::join(choices, ", "), last), meant);
+}
+
+bool on(const OptionValue& value) {
+  if (value.text() == "true") return true;
+  if (value.text() == "false") return false;
+  refuse(value, "true or false");
+}
+
+std::string text(const OptionValue& value) {
+  if (value.text().empty()) refuse(value, "a value");
+  return value.text();
+}
+
+std::string format_name(const OptionValue& value) {
+  std::vector<std::string> names;
+  for (const FormatSummary& format : input_format_summaries()) names.emplace_back(format.name);
+  if (std::find(names.begin(), names.end(), value.text()) != names.end()) return value.text();
+  refuse(value, "a name that 'shardpack formats' lists", nearest(value.text(), names));
+}
+
+int zstd_level(const OptionValue& value) {
+  constexpr std::string_view kName = "zstd";
+  std::string_view rest = value.text();
+  if (rest.substr(0, kName.size()) != kName) refuse(value, "zstd or zstd:LEVEL");
+  rest.remove_prefix(kName.size());
+  if (rest.empty()) return 3;  // the library's own default
+  int level = 0;
+  const auto [end, problem] = std::from_chars(rest.data() + 1, rest.data() + rest.size(), level);
+  if (rest[0] != ':' || problem != std::errc{} || end != rest.data() + rest.size() || level < 1 || level > 19) {
+    refuse(value, "zstd:LEVEL with a level from 1 to 19");
+  }
+  return level;
+}
+
+std::optional<IdType> id_type(const OptionValue& value) {
+  constexpr std::array<std::optional<IdType>, 3> kTypes{std::nullopt, IdType::u16, IdType::u32};
+  return kTypes[choice(value)];
+}
+IdType raw_type(const OptionValue& value) {
+  constexpr std::array<IdType, 5> kTypes{IdType::u8, IdType::u16, IdType::u32, IdType::i32, IdType::i64};
+  return kTypes[choice(value)];
+}
+
+// ---- options ----------------------------------------------------------------------------------------------------------------
+constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kPack = set_of(Command::pack),
+                     kVerify = set_of(Command::verify), kInspect = set_of(Command::inspect);
+constexpr CommandSet kPlanned = kPlan | kPack, kReaders = kScan | kPlanned, kWorkers = kReaders | kVerify | kInspect,
+                     kAll = kWorkers | set_of(Command::formats) | set_of(Command::version), kNone = 0;
+
+using S = Settings;
+using V = OptionValue;
+
+// An entry is three lines: how it is typed and where it belongs, what it means, what it sets.
+// clang-format off
+constexpr Option kOptions[] = {
+    // ---- rows
+    {"-L,--seq-length,--row-tokens", "N", nullptr, Section::rows, kPlanned, kPlanned, Kind::plain,
+     "slots in a row: the trainer's sequence length; required",
+     [](S& s, const V& v) { s.pack.policy.row_tokens = s.pack.packing.row_tokens = length(v, 1); }},
+    {"--packer", "NAME", "auto", Section::rows, kPlanned, kPlanned, Kind::plain,
+     "how rows are chosen: auto, spfhp, lpfhp, nnlshp, bfd, ffd, sorted-greedy, none; in input order: sequential, concat "
+     "(see 'shardpack formats')",
+     [](S& s, const V& v) { s.pack.packer = find_packer(v.text()).name; }},
+    {"-K,--max-segments", "N", "0", Section::rows, kPlanned, kPlanned, Kind::plain,
+     "at most N segments a row; 0 = no limit (nnlshp: 3)",
+     [](S& s, const V& v) { s.pack.packing.max_segments = length(v, 0); }},
+    {"--segment-multiple", "M", "1", Section::rows, kPlanned, kNone, Kind::plain,
+     "each segment starts on a multiple of M slots; M divides the row length",
+     [](S& s, const V& v) { s.pack.policy.segment_multiple = length(v, 1); }},
+    {"--nnls-weights", "paper|tokens", "paper", Section::rows, kPlanned, kNone, Kind::plain,
+     "weighting of nnlshp: the published one, or by tokens",
+     [](S& s, const V& v) { s.pack.packing.nnls_weights = static_cast<NnlsWeights>(choice(v)); }},
+
+    // ---- sequences
+    {"--overlong", "error|truncate|split|drop", "error", Section::sequences, kPlanned, kPlanned, Kind::plain,
+     "sequences longer than a row; error says how many there are and what each other choice costs",
+     [](S& s, const V& v) { s.pack.policy.overlong = static_cast<Overlong>(choice(v)); }},
+    {"--truncate-side", "end|start", "end", Section::sequences, kPlanned, kNone, Kind::plain,
+     "the side that --overlong truncate cuts off",
+     [](S& s, const V& v) { s.pack.policy.truncate_side = static_cast<TruncateSide>(choice(v)); }},
+    {"--split-min-tokens", "N", "0", Section::sequences, kPlanned, kNone, Kind::plain,
+     "--overlong split drops a last piece with fewer tokens",
+     [](S& s, const V& v) { s.pack.policy.split_min_tokens = length(v, 0); }},
+    {"--min-tokens", "N", "0", Section::sequences, kPlanned, kNone, Kind::plain,
+     "drop sequences with fewer tokens",
+     [](S& s, const V& v) { s.pack.policy.min_tokens = length(v, 0); }},
+    {"--append-eos", nullptr, nullptr, Section::sequences, kPlanned, kNone, Kind::plain,
+     "end every sequence in --eos-id, where it does not already",
+     [](S& s, const V& v) { s.pack.policy.append_eos = on(v); }},
+    {"--prepend-bos", nullptr, nullptr, Section::sequences, kPlanned, kNone, Kind::plain,
+     "begin every sequence with --bos-id, where it does not already",
+     [](S& s, const V& v) { s.pack.policy.prepend_bos = on(v); }},
+
+    // ---- output
+    {"-o,--output", "PATH", nullptr, Section::output, kReaders, kReaders, Kind::plain,
+     "pack: the folder of the packed dataset; plan: plan.json; scan: the histogram, .csv or .json ('-' = standard output)",
+     [](S& s, const V& v) { s.output = text(v); }},
+    {"--force", nullptr, nullptr, Section::output, kReaders, kPlanned, Kind::plain,
+     "replace an output that shardpack made before, never anything else",
+     [](S& s, const V& v) { s.pack.force = on(v); }},
+    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders, kPack, Kind::plain,
+     "do everything but the writing",
+     [](S& s, const V& v) { s.pack.dry_run = on(v); }},
+    {"--write-lengths", "FILE", nullptr, Section::output, kScan, kScan, Kind::plain,
+     "the length of every sequence in input order, as a .npy file",
+     [](S& s, const V& v) { s.write_lengths = text(v); }},
+    {"--pad-id", "N", "0", Section::output, kPack, kNone, Kind::plain,
+     "token id of padding",
+     [](S& s, const V& v) { s.pack.pad_id = token_id(v); }},
+    {"--position-start", "N", "0", Section::output, kPack, kNone, Kind::plain,
+     "first position id of every segment",
+     [](S& s, const V& v) { s.pack.position_start = whole(v, std::int64_t{0}, kMaxLength); }},
+    {"--id-dtype", "auto|u16|u32", "auto", Section::output, kPack, kNone, Kind::plain,
+     "how token ids are stored; auto is u16 when every id fits",
+     [](S& s, const V& v) { s.pack.id_type = id_type(v); }},
+    {"--compress", "zstd[:LEVEL]", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "write .npy.zst, seekable; level 1 to 19 (3)",
+     [](S& s, const V& v) { s.pack.zstd_level = zstd_level(v); }},
+    {"--shard-bytes", "SIZE", "512M", Section::output, kPack, kNone, Kind::plain,
+     "target size of a shard",
+     [](S& s, const V& v) { s.pack.shard_bytes = size(v, 1); }},
+    {"--no-derived", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
+     "leave out segment and position ids, which follow from the lengths",
+     [](S& s, const V& v) { s.pack.derived = !on(v); }},
+    {"--order", "shuffled|by-strategy|input", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "order of rows within a partition; default shuffled, and input for sequential and concat",
+     [](S& s, const V& v) { s.pack.order = static_cast<RowOrder>(choice(v)); }},
+    {"--rows-multiple", "N", "1", Section::output, kPack, kNone, Kind::plain,
+     "make the number of rows a multiple of N, in the way of --tail",
+     [](S& s, const V& v) { s.pack.rows_multiple = count(v, 1); }},
+    {"--tail", "repeat|fill|drop", "repeat", Section::output, kPack, kNone, Kind::plain,
+     "extra rows repeat the first ones, or are all padding, or the last rows are left out",
+     [](S& s, const V& v) { s.pack.tail = static_cast<Tail>(choice(v)); }},
+    {"--partition-tokens", "SIZE", "256M", Section::output, kPack, kNone, Kind::plain,
+     "sequences are packed in partitions of about this many tokens; part of what decides the bytes",
+     [](S& s, const V& v) { s.pack.partition_tokens = size(v, 1); }},
+
+    // ---- reading
+    {"--format", "NAME", nullptr, Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     "input format ('shardpack formats' lists them); found by content unless given",
+     [](S& s, const V& v) { s.pack.read.format = format_name(v); }},
+    {"--ids-column", "NAME", "input_ids", Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     "JSON lines: the key that holds the token ids",
+     [](S& s, const V& v) { s.pack.read.ids_column = text(v); }},
+    {"--unit", "document|sequence", "document", Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     "Megatron: what is one sequence",
+     [](S& s, const V& v) { s.pack.read.unit = static_cast<Unit>(choice(v)); }},
+    {"--dtype", "u8|u16|u32|i32|i64", nullptr, Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     "raw files: how token ids are stored",
+     [](S& s, const V& v) { s.pack.read.dtype = raw_type(v); }},
+    {"--eos-id", "N", nullptr, Section::reading, kReaders | kInspect, kPack, Kind::plain,
+     "end-of-sequence id: the delimiter of raw files, and what --append-eos adds",
+     [](S& s, const V& v) { s.pack.read.eos_id = token_id(v); }},
+    {"--bos-id", "N", nullptr, Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     "begin-of-sequence id: what --prepend-bos adds",
+     [](S& s, const V& v) { s.pack.read.bos_id = token_id(v); }},
+    {"--null-row", "error|drop", "error", Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     "records without ids",
+     [](S& s, const V& v) { s.pack.read.null_row = static_cast<NullRow>(choice(v)); }},
+    {"--limit", "N", "0", Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     "only the first N sequences; 0 = all",
+     [](S& s, const V& v) { s.pack.read.limit = count(v); }},
+    {"--allow-repeats", nullptr, nullptr, Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     "take a file that is given more than once more than once",
+     [](S& s, const V& v) { s.pack.read.allow_repeats = on(v); }},
+    {"--files-from", "FILE", nullptr, Section::reading, kReaders, kNone, Kind::plain,
+     "more inputs, one a line ('-' = standard input)",
+     [](S& s, const V& v) { s.files_from = text(v); }},
+
+    // ---- checks
+    {"--fail-under", "PCT", nullptr, Section::checks, kPack, kNone, Kind::plain,
+     "exit 1 when fewer slots than this hold tokens (the output stays, the stamp is not made)",
+     [](S& s, const V& v) { s.fail_under = percent(v); }},
+    {"--against", "SOURCE", nullptr, Section::checks, kVerify, kVerify, Kind::several,
+     "read the sources again and compare; several values, may be repeated",
+     [](S& s, const V& v) { s.verify.against = v.texts; }},
+    {"--row", "N", nullptr, Section::checks, kInspect, kInspect, Kind::plain,
+     "show row N as a picture of its segments",
+     [](S& s, const V& v) { s.row = count(v); }},
+    {"--sequence", "N", nullptr, Section::checks, kInspect, kInspect, Kind::plain,
+     "show where sequence N (counted over all inputs, from 0) went",
+     [](S& s, const V& v) { s.sequence = count(v); }},
+
+    // ---- run
+    {"--threads", "N", "0", Section::run, kWorkers, kPack, Kind::plain,
+     "0 = all processors; changes speed only",
+     [](S& s, const V& v) { s.threads = static_cast<int>(whole(v, std::int64_t{0}, std::int64_t{1024})); }},
+    {"--memory", "SIZE", kStandardMemory, Section::run, kWorkers, kNone, Kind::plain,
+     "budget for blocks in flight: K, M, G, T or % of the machine's; changes speed only",
+     [](S& s, const V& v) { s.memory_bytes = parse_memory(v.text()); }},
+    {"--temp-dir", "FOLDER", nullptr, Section::run, kWorkers, kNone, Kind::plain,
+     "for temporary files; default: the output's parent",
+     [](S& s, const V& v) { s.temp_dir = text(v); }},
+    {"--seed", "N", "0", Section::run, kWorkers, kPack, Kind::plain,
+     "decides the shuffles: equal seeds give equal bytes",
+     [](S& s, const V& v) { s.pack.seed = whole(v, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()); }},
+    {"--stats", "FILE", nullptr, Section::run, kWorkers, kNone, Kind::plain,
+     "write run facts as JSON: seconds a stage, tokens a second, peak memory, threads, bytes",
+     [](S& s, const V& v) { s.stats_file = text(v); }},
+    {"--stamp", "FILE", nullptr, Section::run, kWorkers, kNone, Kind::plain,
+     "make: an empty file, written when all went well",
+     [](S& s, const V& v) { s.stamp_file = text(v); }},
+    {"--depfile", "FILE", nullptr, Section::run, kWorkers, kNone, Kind::plain,
+     "make: a rule from the inputs to the stamp (or the output)",
+     [](S& s, const V& v) { s.depfile = text(v); }},
+
+    // ---- shared
+    {"--json", nullptr, nullptr, Section::shared, kAll, kReaders | kVerify, Kind::plain,
+     "the report as one JSON object on standard output",
+     [](S& s, const V& v) { s.json = on(v); }},
+    {"-q,--quiet", nullptr, nullptr, Section::shared, kAll, kNone, Kind::plain,
+     "errors only: no summary, no warnings",
+     [](S& s, const V& v) { s.quiet = on(v); }},
+    {"-v,--verbose", nullptr, nullptr, Section::shared, kAll, kNone, Kind::plain,
+     "more messages: stages, choices made",
+     [](S& s, const V& v) { s.verbose = on(v); }},
+    {"--progress", "auto|always|never", "auto", Section::shared, kAll, kNone, Kind::plain,
+     "a progress bar on a terminal; elsewhere a line at the start and end of each stage, with -v or always",
+     [](S& s, const V& v) { s.progress = static_cast<When>(choice(v)); }},
+    {"--color", "auto|always|never", "auto", Section::shared, kAll, kNone, Kind::plain,
+     "coloured messages on a terminal; NO_COLOR and FORCE_COLOR are honoured",
+     [](S& s, const V& v) { s.color = static_cast<When>(choice(v)); }},
+    {"--config", "FILE", nullptr, Section::shared, kAll, kNone, Kind::local,
+     "options from a TOML or INI file: a section a command, common ones at the top; flags win",
+     [](S& s, const V& v) { s.config_file = text(v); }},
+    {"--print-config", nullptr, nullptr, Section::shared, kAll, kNone, Kind::local,
+     "print the effective options as a config file, and do nothing else",
+     [](S& s, const V& v) { s.print_config = on(v); }},
+    {"-h", nullptr, nullptr, Section::shared, kAll, kAll, Kind::page,
+     "a short page",
+     [](S& s, const V&) { s.page = std::max(s.page, Page::brief); }},
+    {"--help", nullptr, nullptr, Section::shared, kAll, kAll, Kind::page,
+     "the full page",
+     [](S& s, const V&) { s.page = std::max(s.page, Page::full); }},
+    {"--version", nullptr, nullptr, Section::shared, kAll, kNone, Kind::page,
+     "the version, on one line",
+     [](S& s, const V&) { s.page = std::max(s.page, Page::version); }},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<const Option> options() { return kOptions; }
+
+std::vector<std::string> Option::flags() const {
+  std::vector<std::string> flags;
+  const std::string_view all = names;
+  for (std::size_t begin = 0; begin < all.size();) {
+    const std::size_t end = std::min(all.find(',', begin), all.size());
+    flags.emplace_back(all.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return flags;
+}
+
+std::string Option::name() const {
+  for (const std::string& flag : flags()) {
+    if (flag.compare(0, 2, "--") == 0) return flag.substr(2);
+  }
+  return flags().front().substr(1);
+}
+
+const Option* find_option(std::string_view name) {
+  for (const Option& option : options()) {
+    for (const std::string& flag : option.flags()) {
+      if (flag == name || flag.substr(flag.find_first_not_of('-')) == name) return &option;
+    }
+  }
+  return nullptr;
+}
+
+void check_settings(const Settings& settings) {
+  const auto refuse_use = [&](const std::string& message) { throw Error(ErrorCode::usage, message); };
+  const LengthPolicy& policy = settings.pack.policy;
+  const CommandSet command = set_of(settings.command);
+
+  if ((command & kWorkers) != 0 && settings.inputs.empty()) refuse_use("no input; give files, folders or globs");
+  if ((command & (kVerify | kInspect)) != 0 && settings.inputs.size() > 1) {
+    refuse_use(fmt::format("one path at a time, found {} of them", settings.inputs.size()));
+  }
+  if ((command & ~kPlan) != 0 && std::find(settings.inputs.begin(), settings.inputs.end(), "-") != settings.inputs.end()) {
+    refuse_use("standard input ('-') is read by plan alone, as a histogram; give files or folders");
+  }
+  if ((command & kPlanned) != 0 && policy.row_tokens == 0)
+    refuse_use("how long is a row? Give -L N, the trainer's sequence length");
+  if (policy.append_eos && !settings.pack.read.eos_id) refuse_use("--append-eos needs --eos-id N");
+  if (policy.prepend_bos && !settings.pack.read.bos_id) refuse_use("--prepend-bos needs --bos-id N");
+  if (settings.command == Command::pack) {
+    if (settings.output.empty()) refuse_use("where to? Give -o FOLDER");
+    if (settings.output == "-") refuse_use("a packed dataset is a folder and cannot go to standard output");
+  }
+  if (settings.json && settings.output == "-") refuse_use("--json and -o - both want standard output");
+  if (settings.row && settings.sequence) refuse_use("--row or --sequence, not both");
+  if (!settings.depfile.empty() && settings.stamp_file.empty() && (settings.output.empty() || settings.output == "-")) {
+    refuse_use("--depfile needs a target: give --stamp FILE or -o");
+  }
+  if (settings.quiet && settings.verbose) refuse_use("-q or -v, not both");
+}
+
+}  // namespace shardpack

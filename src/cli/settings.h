@@ -1,0 +1,40 @@
+// What the command line says, once it is understood: one struct that the handlers read and the option table fills.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/terminal.h"
+#include "shardpack/jobs.h"
+
+namespace shardpack {
+
+enum class Command : std::uint8_t { scan, plan, pack, verify, inspect, formats, version };
+
+/// A page of text that is asked for instead of the command.
+enum class Page : std::uint8_t { none, version, brief, full };
+
+struct Settings {
+  Command command = Command::version;
+  std::vector<std::string> inputs;
+  std::string output;  ///< "-" = standard output
+
+  PackOptions pack;                  ///< its parts serve scan and plan too
+  std::optional<double> fail_under;  ///< percent
+  std::string write_lengths;         ///< scan: NPY file of all lengths, in input order
+  VerifyOptions verify;
+  std::optional<std::int64_t> row, sequence;  ///< inspect
+
+  int threads = 0;                ///< 0 = the processors that this process may use
+  std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
+  std::string temp_dir;
+  bool json = false, quiet = false, verbose = false;
+  When progress = When::automatic, color = When::automatic;
+  std::string config_file, files_from, stats_file, stamp_file, depfile;
+  bool print_config = false;
+  Page page = Page::none;
+};
+
+}  // namespace shardpack

@@ -1,0 +1,77 @@
+#include "report/figures.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "base/units.h"
+
+namespace shardpack {
+
+std::string percent_text(double share) { return fmt::format("{:.3f} %", std::floor(share * 1e5) / 1e3); }
+
+std::string counted(std::int64_t count, std::string_view singular, std::string_view plural) {
+  return fmt::format("{} {}", with_commas(count), count == 1 ? singular : plural);
+}
+
+std::string removed_text(const RemovedCounts& removed) {
+  std::string text;
+  for (std::size_t cause = 0; cause < removed.size(); ++cause) {
+    const auto& [sequences, tokens] = removed[cause];
+    if (sequences == 0 && tokens == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kRemovalCauses[cause], with_commas(sequences));
+    if (tokens > 0) text += fmt::format(" ({})", counted(tokens, "token", "tokens"));
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+std::string gap_text(std::int64_t gap) {
+  return gap == 0 ? "proven optimal" : fmt::format("at most {} from the proven optimum", counted(gap, "row", "rows"));
+}
+
+std::string report_line(std::string_view label, std::string_view value) { return fmt::format("{:<13} {}\n", label, value); }
+
+void write_removed(JsonWriter& json, const RemovedCounts& removed) {
+  json.begin_object();
+  for (std::size_t cause = 0; cause < removed.size(); ++cause) {
+    json.key(kRemovalCauses[cause]).begin_object(true);
+    json.member("sequences", removed[cause].sequences).member("tokens", removed[cause].tokens);
+    json.end_object();
+  }
+  json.end_object();
+}
+
+double PackingFigures::efficiency() const {
+  if (planned_rows == 0) return 1;
+  return static_cast<double>(tokens) / (static_cast<double>(planned_rows) * static_cast<double>(row_tokens));
+}
+
+double PackingFigures::packing_factor() const {
+  return planned_rows == 0 ? 0 : static_cast<double>(sequences) / static_cast<double>(planned_rows);
+}
+
+double PackingFigures::ceiling() const {
+  return tokens == 0 ? 0 : static_cast<double>(row_tokens) * static_cast<double>(sequences) / static_cast<double>(tokens);
+}
+
+void write_figures(JsonWriter& json, const PackingFigures& figures, double seconds) {
+  json.member("packer", figures.packer)
+      .member("row_tokens", figures.row_tokens)
+      .member("max_segments", figures.max_segments)
+      .member("sequences", figures.sequences)
+      .member("tokens", figures.tokens)
+      .member("rows", figures.rows)
+      .member("padding_tokens", figures.padding())
+      .member("efficiency", figures.efficiency())
+      .member("packing_factor", figures.packing_factor())
+      .member("max_segments_in_row", figures.max_segments_in_row)
+      .member("strategies", figures.strategies)
+      .member("bound", figures.bound)
+      .member("bound_kind", figures.bound_kind)
+      .member("gap", figures.gap())
+      .member("proven_optimal", figures.gap() == 0)
+      .member("speedup_ceiling", figures.ceiling())
+      .member("seconds", seconds);
+}
+
+}  // namespace shardpack

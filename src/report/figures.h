@@ -1,0 +1,46 @@
+// Figures as the reports of several jobs show them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "io/json.h"
+#include "shardpack/item.h"
+
+namespace shardpack {
+
+/// "99.999 %", cut and not rounded: 100.000 % means that no slot is empty.
+std::string percent_text(double share);
+
+/// "1 row", "1,234 rows".
+std::string counted(std::int64_t count, std::string_view singular, std::string_view plural);
+
+/// "truncated 5 (1,234 tokens), dropped 1 (9,000 tokens)", or "nothing".
+std::string removed_text(const RemovedCounts& removed);
+
+/// "proven optimal", or "at most 3 rows from the proven optimum".
+std::string gap_text(std::int64_t gap);
+
+/// One text report line: "rows          9,094,695\n".
+std::string report_line(std::string_view label, std::string_view value);
+
+/// {"empty": {"sequences": 0, "tokens": 0}, ...}
+void write_removed(JsonWriter& json, const RemovedCounts& removed);
+
+/// The figures that plan and pack have in common, in the order of docs/cli.md.
+struct PackingFigures {
+  std::string packer, bound_kind;
+  std::int64_t row_tokens = 0, max_segments = 0;
+  std::int64_t sequences = 0, tokens = 0;  ///< in the rows; tokens with what is added
+  std::int64_t rows = 0, planned_rows = 0, bound = 0, max_segments_in_row = 0, strategies = 0;
+
+  std::int64_t padding() const { return planned_rows * row_tokens - tokens; }
+  double efficiency() const;      ///< tokens / slots of the planned rows; 1 for no rows
+  double packing_factor() const;  ///< sequences / planned rows: the speed-up over padding; 0 for no rows
+  double ceiling() const;         ///< what it could be at most: row_tokens / mean length; 0 for no rows
+  std::int64_t gap() const { return planned_rows - bound; }
+};
+void write_figures(JsonWriter& json, const PackingFigures& figures, double seconds);
+
+}  // namespace shardpack

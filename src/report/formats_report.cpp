@@ -1,0 +1,66 @@
+#include "report/formats_report.h"
+
+#include <fmt/format.h>
+
+#include "io/json.h"
+#include "shardpack/formats.h"
+#include "shardpack/packer.h"
+
+namespace shardpack {
+
+namespace {
+
+struct Container {
+  const char* name;
+  const char* summary;
+};
+constexpr Container kContainers[] = {
+    {"npy",
+     "a folder of NumPy arrays a shard: input_ids, segment_ids, position_ids, offsets, lengths, sources (docs/formats.md)"},
+    {"npy.zst", "the same with --compress zstd: seekable frames of whole rows"},
+};
+
+}  // namespace
+
+std::string formats_to_text() {
+  std::string text = "input formats (found by content, then sidecar, then suffix; --format NAME overrides):\n";
+  for (const FormatSummary& format : input_format_summaries()) {
+    text += fmt::format("  {:<14} {}\n  {:<14} boundaries: {}\n", format.name, format.summary, "", format.boundaries);
+  }
+  text += "\npackers (--packer NAME):\n";
+  for (const PackerInfo& packer : packers()) text += fmt::format("  {:<14} {}\n", packer.name, packer.summary);
+  text += "\noutput:\n";
+  for (const Container& container : kContainers) text += fmt::format("  {:<14} {}\n", container.name, container.summary);
+  return text;
+}
+
+std::string formats_to_json() {
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema", 1).member("command", "formats");
+  json.key("inputs").begin_array();
+  for (const FormatSummary& format : input_format_summaries()) {
+    json.begin_object(true);
+    json.member("name", format.name).member("summary", format.summary).member("boundaries", format.boundaries);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("packers").begin_array();
+  for (const PackerInfo& packer : packers()) {
+    json.begin_object(true);
+    json.member("name", packer.name).member("summary", packer.summary).member("input_order", packer.input_order);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("outputs").begin_array();
+  for (const Container& container : kContainers) {
+    json.begin_object(true);
+    json.member("name", container.name).member("summary", container.summary);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take() + "\n";
+}
+
+}  // namespace shardpack

@@ -1,0 +1,136 @@
+#include "report/pack_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "io/json.h"
+#include "report/figures.h"
+
+namespace shardpack {
+
+namespace {
+
+PackingFigures figures_of(const PackResult& result) {
+  const Manifest& manifest = result.manifest;
+  return {.packer = manifest.plan.packer,
+          .bound_kind = manifest.plan.bound_kind,
+          .row_tokens = manifest.row_tokens,
+          .max_segments = manifest.plan.max_segments,
+          .sequences = manifest.sequences,
+          .tokens = manifest.tokens,
+          .rows = manifest.rows,
+          .planned_rows = manifest.planned_rows(),
+          .bound = manifest.plan.bound,
+          .max_segments_in_row = manifest.max_segments_in_row,
+          .strategies = result.strategies};
+}
+
+/// An option that decides the bytes, as JSON text; "" when the manifest does not have it.
+std::string recorded_option(const Manifest& manifest, std::string_view name) {
+  const auto found =
+      std::find_if(manifest.options.begin(), manifest.options.end(), [&](const auto& o) { return o.first == name; });
+  return found == manifest.options.end() ? "" : found->second;
+}
+
+std::string rows_text(const Manifest& manifest) {
+  std::string text = fmt::format("{} of {}", counted(manifest.planned_rows(), "row", "rows"), with_commas(manifest.row_tokens));
+  if (manifest.repeated_rows > 0) text += fmt::format(" (and {} repeated)", with_commas(manifest.repeated_rows));
+  if (manifest.fill_rows > 0) text += fmt::format(" (and {} of padding)", with_commas(manifest.fill_rows));
+  return text;
+}
+
+std::string speedup_text(const PackResult& result, const PackingFigures& figures) {
+  if (figures.planned_rows == 0) return "";
+  const double slots = static_cast<double>(figures.planned_rows) * static_cast<double>(figures.row_tokens);
+  return fmt::format(" · {:.2f}x fewer rows than padding to {} (at most {:.2f}x), {:.1f}x fewer slots than dynamic padding of 64",
+                     figures.packing_factor(), with_commas(figures.row_tokens), figures.ceiling(),
+                     static_cast<double>(result.dynamic_padding_slots) / slots);
+}
+
+std::string added_text(const Manifest& manifest) {
+  std::string text;
+  if (manifest.added_eos > 0) text += fmt::format(" · added {} EOS", with_commas(manifest.added_eos));
+  if (manifest.added_bos > 0) text += fmt::format(" · added {} BOS", with_commas(manifest.added_bos));
+  return text;
+}
+
+std::string order_text(const PackResult& result) {
+  const std::string order = recorded_option(result.manifest, "order");
+  if (order == "\"input\"") return "rows are in input order";
+  if (order == "\"by-strategy\"") return "rows are ordered by strategy: shuffle them when training";
+  if (result.partitions <= 1) return "rows are shuffled over the whole dataset";
+  return fmt::format("rows are shuffled within {} tokens, in {} partitions", short_count(result.shuffle_window_tokens),
+                     with_commas(result.partitions));
+}
+
+std::string folder_text(const std::string& output) { return !output.empty() && output.back() == '/' ? output : output + "/"; }
+
+std::string written_text(const PackResult& result, const PackRun& run) {
+  const Manifest& manifest = result.manifest;
+  const std::string folder = folder_text(run.output);
+  if (run.dry_run) {
+    const std::string size = result.bytes_written > 0 ? " about " + short_bytes(result.bytes_written) : "";
+    return fmt::format("would write{} to {}; nothing was written (--dry-run)", size, folder);
+  }
+  std::string text =
+      fmt::format("wrote {} in {} to {} in {:.1f} s", short_bytes(result.bytes_written),
+                  counted(static_cast<std::int64_t>(manifest.shards.size()), "shard", "shards"), folder, run.seconds);
+  if (manifest.shards.empty()) return text;
+  if (!manifest.compress.empty()) return text + "; check with: shardpack verify " + folder;
+  return text +
+         fmt::format("; read with: np.load(\"{}{}/input_ids.npy\", mmap_mode=\"r\")", folder, manifest.shards.front().folder);
+}
+
+}  // namespace
+
+std::string pack_summary(const PackResult& result, const PackRun& run) {
+  const Manifest& manifest = result.manifest;
+  const PackingFigures figures = figures_of(result);
+  std::string text =
+      fmt::format("{} {} ({} tokens) into {}: {} full, {:.2f} sequences a row\n", run.dry_run ? "would pack" : "packed",
+                  counted(figures.sequences, "sequence", "sequences"), short_count(figures.tokens), rows_text(manifest),
+                  percent_text(figures.efficiency()), figures.packing_factor());
+  text += fmt::format("bound {}: {}\n", counted(figures.bound, "row", "rows"), gap_text(figures.gap()));
+  text += fmt::format("removed {}{}{}{}\n", removed_text(manifest.removed), added_text(manifest), speedup_text(result, figures),
+                      result.verified ? " · every token once" : "");
+  text += order_text(result) + "\n";
+  return text + written_text(result, run);
+}
+
+std::string pack_to_json(const PackResult& result, const PackRun& run) {
+  const Manifest& manifest = result.manifest;
+  JsonWriter json;
+  json.begin_object();
+  json.member("schema", 1).member("command", "pack");
+  write_figures(json, figures_of(result), run.seconds);
+  json.member("output", run.output).member("dry_run", run.dry_run);
+  json.key("shards").begin_array(true);
+  for (const ManifestShard& shard : manifest.shards) json.value(shard.folder);
+  json.end_array();
+  json.member("bytes_written", run.dry_run ? std::int64_t{0} : result.bytes_written);
+  json.key("removed");
+  write_removed(json, manifest.removed);
+  json.key("added").begin_object(true);
+  json.member("eos", manifest.added_eos).member("bos", manifest.added_bos);
+  json.end_object();
+  json.key("repeated").begin_object(true);
+  json.member("rows", manifest.repeated_rows).member("sequences", manifest.repeated_sequences);
+  json.member("tokens", manifest.repeated_tokens);
+  json.end_object();
+  json.key("fingerprint").begin_object(true);
+  json.member("source", manifest.source_fingerprint.hex()).member("packed", manifest.packed_fingerprint.hex());
+  json.member("removed", manifest.removed_fingerprint.hex());
+  json.end_object();
+  json.member("verified", result.verified);
+  json.member("planned_rows", figures_of(result).planned_rows).member("segments", manifest.segments);
+  json.member("fill_rows", manifest.fill_rows).member("partitions", result.partitions);
+  json.member("source_sequences", manifest.source_sequences).member("source_tokens", manifest.source_tokens);
+  json.member("dynamic_padding_slots", result.dynamic_padding_slots);
+  json.member("shuffle_window_tokens", result.shuffle_window_tokens);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+}  // namespace shardpack
