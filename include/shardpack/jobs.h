@@ -73,7 +73,7 @@ struct PackOptions {
 struct PackResult {
   Manifest manifest;
   std::int64_t strategies = 0;
-  std::int64_t bytes_written = 0;
+  std::int64_t bytes_written = 0;          ///< dry run: about what would be, 0 when compression makes it unknown
   std::int64_t dynamic_padding_slots = 0;  ///< what dynamic padding in random batches of 64 would take, expected
   std::int64_t shuffle_window_tokens = 0;  ///< tokens of the largest partition: rows are shuffled within it
   std::int64_t partitions = 0;

@@ -103,11 +103,15 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
   };
 }
 
-void check_free_space(const std::string& output, const Manifest& manifest, const RewriteSettings& settings) {
-  if (settings.zstd_level > 0) return;  // the size is not known before
+/// Bytes of all shards; 0 with compression, when it is not known before.
+std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& settings) {
+  if (settings.zstd_level > 0) return 0;
   const std::int64_t segment_bytes = 4 + 24 + (settings.write_added ? 1 : 0) + (settings.write_slots ? 4 : 0);
-  const std::int64_t needed = checked_add(checked_mul(manifest.rows, settings.row_bytes() + 8, "output bytes"),
-                                          checked_mul(manifest.segments, segment_bytes, "output bytes"), "output bytes");
+  return checked_add(checked_mul(manifest.rows, settings.row_bytes() + 8, "output bytes"),
+                     checked_mul(manifest.segments, segment_bytes, "output bytes"), "output bytes");
+}
+
+void check_free_space(const std::string& output, std::int64_t needed) {
   struct statvfs status {};
   if (::statvfs(parent_of(output).c_str(), &status) != 0) return;  // the writes will tell
   const auto free = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
@@ -275,7 +279,8 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   result.shuffle_window_tokens = totals.largest_partition_tokens;
   result.partitions = static_cast<std::int64_t>(partitions.size());
   const RewriteSettings settings = rewrite_settings(options, result.manifest, totals);
-  check_free_space(output, result.manifest, settings);
+  result.bytes_written = expected_bytes(result.manifest, settings);
+  check_free_space(output, result.bytes_written);
   if (options.dry_run) return result;
 
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.

@@ -8,6 +8,10 @@
 
 namespace shardpack {
 
+namespace {
+double ratio(std::int64_t a, std::int64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
+}  // namespace
+
 std::string percent_text(double share) { return fmt::format("{:.3f} %", std::floor(share * 1e5) / 1e3); }
 
 std::string counted(std::int64_t count, std::string_view singular, std::string_view plural) {
@@ -46,13 +50,10 @@ double PackingFigures::efficiency() const {
   return static_cast<double>(tokens) / (static_cast<double>(planned_rows) * static_cast<double>(row_tokens));
 }
 
-double PackingFigures::packing_factor() const {
-  return planned_rows == 0 ? 0 : static_cast<double>(sequences) / static_cast<double>(planned_rows);
-}
-
-double PackingFigures::ceiling() const {
-  return tokens == 0 ? 0 : static_cast<double>(row_tokens) * static_cast<double>(sequences) / static_cast<double>(tokens);
-}
+double PackingFigures::packing_factor() const { return ratio(sequences, planned_rows); }
+double PackingFigures::ceiling() const { return static_cast<double>(row_tokens) * ratio(sequences, tokens); }
+double PackingFigures::speedup() const { return ratio(segments, planned_rows); }
+double PackingFigures::speedup_ceiling() const { return static_cast<double>(row_tokens) * ratio(segments, tokens); }
 
 void write_figures(JsonWriter& json, const PackingFigures& figures, double seconds) {
   json.member("packer", figures.packer)

@@ -32,13 +32,19 @@ void write_removed(JsonWriter& json, const RemovedCounts& removed);
 struct PackingFigures {
   std::string packer, bound_kind;
   std::int64_t row_tokens = 0, max_segments = 0;
-  std::int64_t sequences = 0, tokens = 0;  ///< in the rows; tokens with what is added
+  std::int64_t sequences = 0, segments = 0, tokens = 0;  ///< in the rows; tokens with what is added
   std::int64_t rows = 0, planned_rows = 0, bound = 0, max_segments_in_row = 0, strategies = 0;
 
   std::int64_t padding() const { return planned_rows * row_tokens - tokens; }
   double efficiency() const;      ///< tokens / slots of the planned rows; 1 for no rows
-  double packing_factor() const;  ///< sequences / planned rows: the speed-up over padding; 0 for no rows
+  double packing_factor() const;  ///< sequences / planned rows; 0 for no rows
   double ceiling() const;         ///< what it could be at most: row_tokens / mean length; 0 for no rows
+  /// The same of segments: where sequences were split, padding would take a row for each piece. So this is the speed-up over
+  /// padding, except for concat, which cuts wherever a row ends.
+  double speedup() const;
+  double speedup_ceiling() const;
+  bool comparable_with_padding() const { return packer != "concat" && planned_rows > 0; }
+  const char* packed_unit() const { return segments == sequences ? "sequences" : "segments"; }
   std::int64_t gap() const { return planned_rows - bound; }
 };
 void write_figures(JsonWriter& json, const PackingFigures& figures, double seconds);

@@ -19,6 +19,7 @@ PackingFigures figures_of(const PackResult& result) {
           .row_tokens = manifest.row_tokens,
           .max_segments = manifest.plan.max_segments,
           .sequences = manifest.sequences,
+          .segments = manifest.segments,
           .tokens = manifest.tokens,
           .rows = manifest.rows,
           .planned_rows = manifest.planned_rows(),
@@ -43,10 +44,14 @@ std::string rows_text(const Manifest& manifest) {
 
 std::string speedup_text(const PackResult& result, const PackingFigures& figures) {
   if (figures.planned_rows == 0) return "";
+  std::string text = " · ";
+  if (figures.comparable_with_padding()) {
+    text += fmt::format("{:.2f}x fewer rows than padding to {} (at most {:.2f}x), ", figures.speedup(),
+                        with_commas(figures.row_tokens), figures.speedup_ceiling());
+  }
   const double slots = static_cast<double>(figures.planned_rows) * static_cast<double>(figures.row_tokens);
-  return fmt::format(" · {:.2f}x fewer rows than padding to {} (at most {:.2f}x), {:.1f}x fewer slots than dynamic padding of 64",
-                     figures.packing_factor(), with_commas(figures.row_tokens), figures.ceiling(),
-                     static_cast<double>(result.dynamic_padding_slots) / slots);
+  return text +
+         fmt::format("{:.1f}x fewer slots than dynamic padding of 64", static_cast<double>(result.dynamic_padding_slots) / slots);
 }
 
 std::string added_text(const Manifest& manifest) {
@@ -89,9 +94,9 @@ std::string pack_summary(const PackResult& result, const PackRun& run) {
   const Manifest& manifest = result.manifest;
   const PackingFigures figures = figures_of(result);
   std::string text =
-      fmt::format("{} {} ({} tokens) into {}: {} full, {:.2f} sequences a row\n", run.dry_run ? "would pack" : "packed",
+      fmt::format("{} {} ({} tokens) into {}: {} full, {:.2f} {} a row\n", run.dry_run ? "would pack" : "packed",
                   counted(figures.sequences, "sequence", "sequences"), short_count(figures.tokens), rows_text(manifest),
-                  percent_text(figures.efficiency()), figures.packing_factor());
+                  percent_text(figures.efficiency()), figures.speedup(), figures.packed_unit());
   text += fmt::format("bound {}: {}\n", counted(figures.bound, "row", "rows"), gap_text(figures.gap()));
   text += fmt::format("removed {}{}{}{}\n", removed_text(manifest.removed), added_text(manifest), speedup_text(result, figures),
                       result.verified ? " · every token once" : "");

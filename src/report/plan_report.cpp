@@ -20,6 +20,7 @@ PackingFigures figures_of(const PlanResult& result) {
           .row_tokens = plan.row_tokens,
           .max_segments = plan.max_segments,
           .sequences = result.policy.sequences,
+          .segments = plan_stats.items,
           .tokens = tokens,
           .rows = plan_stats.rows,
           .planned_rows = plan_stats.rows,
@@ -45,17 +46,17 @@ std::string plan_to_text(const PlanResult& result, double seconds) {
   text += report_line("rows", with_commas(figures.rows));
   text += report_line("efficiency", percent_text(figures.efficiency()));
   text += report_line("padding", counted(figures.padding(), "token", "tokens"));
-  if (figures.rows > 0) {
-    text +=
-        report_line("packing", fmt::format("{:.4f} sequences a row of at most {:.4f}: {} of the possible speed-up over padding",
-                                           figures.packing_factor(), figures.ceiling(),
-                                           percent_text(figures.packing_factor() / figures.ceiling())));
+  std::string packing = fmt::format("{:.4f} {} a row", figures.speedup(), figures.packed_unit());
+  if (figures.comparable_with_padding()) {
+    packing += fmt::format(" of at most {:.4f}: {} of the possible speed-up over padding", figures.speedup_ceiling(),
+                           percent_text(figures.speedup() / figures.speedup_ceiling()));
   }
+  text += report_line("packing", packing);
   text += report_line("strategies", fmt::format("{}, up to {} a row", with_commas(figures.strategies),
                                                 counted(figures.max_segments_in_row, "segment", "segments")));
   text += report_line(
       "bound", fmt::format("{} ({}): {}", counted(figures.bound, "row", "rows"), figures.bound_kind, gap_text(figures.gap())));
-  text += report_line("time", fmt::format("{:.2f} s", seconds));
+  text += report_line("time", fmt::format("{:.3f} s", seconds));
   return text;
 }
 

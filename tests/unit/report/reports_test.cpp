@@ -94,6 +94,15 @@ TEST_CASE("the summary of pack tells what is out of the ordinary") {
   CHECK(text.find("to out/ in 1.0 s; check with: shardpack verify out/") != std::string::npos);
 }
 
+TEST_CASE("where sequences were split, the speed-up is that of their pieces") {
+  PackResult result = a_pack();
+  result.manifest.sequences = 1000;
+  const std::string text = pack_summary(result, {.output = "packed", .dry_run = false, .seconds = 1});
+  CHECK(text.find("packed 1,000 sequences (297.0 M tokens) into 145,032 rows of 2,048: 99.998 % full, 6.90 segments a row\n") ==
+        0);
+  CHECK(text.find("6.90x fewer rows than padding to 2,048 (at most 6.90x)") != std::string::npos);
+}
+
 TEST_CASE("a dry run claims nothing that it did not do") {
   PackResult result = a_pack();
   result.verified = false;
@@ -169,7 +178,7 @@ TEST_CASE("plan: figures follow from the plan and the policy") {
         "packing       1.6667 sequences a row of at most 2.0000: 83.333 % of the possible speed-up over padding\n"
         "strategies    3, up to 2 segments a row\n"
         "bound         3 rows (l1): proven optimal\n"
-        "time          0.25 s\n");
+        "time          0.250 s\n");
 }
 
 TEST_CASE("scan: totals in text and JSON") {
