@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <vector>
 
@@ -42,15 +43,23 @@ class StrategyTree {
     nodes_.push_back({parent, length, copies});
     return static_cast<std::int64_t>(nodes_.size()) - 1;
   }
-  /// Append the strategy that ends in `node` to `plan`. Lengths were added longest first.
+  /// A node for a strategy that did not grow in this walk. Nothing is ever added to it in place.
+  std::int64_t root(std::span<const Length> lengths) {
+    std::int64_t node = -1;
+    for (const Length length : lengths) node = extend(node, false, length, 1);
+    return extend(node, false, 0, 0);
+  }
+  /// Append the strategy that ends in `node` to `plan`.
   void write(std::int64_t node, std::int64_t rows, PackingPlan& plan) {
-    ascending_.clear();
+    lengths_.clear();
     for (; node >= 0; node = nodes_[static_cast<std::size_t>(node)].parent) {
       const Node& at = nodes_[static_cast<std::size_t>(node)];
-      ascending_.insert(ascending_.end(), static_cast<std::size_t>(at.copies), at.length);
+      lengths_.insert(lengths_.end(), static_cast<std::size_t>(at.copies), at.length);
     }
-    std::reverse(ascending_.begin(), ascending_.end());
-    plan.add(ascending_, rows);
+    // Lengths were added longest first, but for those of a root.
+    if (!std::is_sorted(lengths_.begin(), lengths_.end())) std::sort(lengths_.begin(), lengths_.end());
+    std::reverse(lengths_.begin(), lengths_.end());
+    plan.add(lengths_, rows);
   }
 
  private:
@@ -60,7 +69,7 @@ class StrategyTree {
     std::int32_t copies;
   };
   std::vector<Node> nodes_;
-  std::vector<Length> ascending_;
+  std::vector<Length> lengths_;
 };
 
 enum class Copies : std::uint8_t {
@@ -71,11 +80,11 @@ enum class Copies : std::uint8_t {
 /// \tparam OpenRows  void put(const OpenStrategy&); std::optional<OpenStrategy> take(Length length): one with room for `length`
 ///   slots, removed, or nothing. Lengths never grow from call to call. The order in which it chooses must not depend on anything
 ///   but the calls.
+/// \param open, tree  may hold strategies with room to start from, made by StrategyTree::root(); the plan has them too
 template <class OpenRows>
 PackingPlan fill_decreasing(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop, Copies copies,
-                            OpenRows open) {
+                            OpenRows open, StrategyTree tree = {}) {
   PackingPlan plan;
-  StrategyTree tree;
   const std::vector<LengthCount> counts = items.counts();
   const std::int32_t max_segments = options.max_segments > 0 ? options.max_segments : std::numeric_limits<std::int32_t>::max();
   std::int64_t rows_opened = 0;

@@ -15,8 +15,11 @@
 namespace shardpack {
 
 namespace {
-constexpr std::array<PackerInfo, 9> kPackers{{
+constexpr std::array<PackerInfo, 10> kPackers{{
     {"auto", "the best packer for this histogram, by a rule on counts", false, plan_auto},
+    {"nnlshp",
+     "non-negative least squares histogram packing, as published by Krell et al. 2021; depth 3 unless -K says otherwise", false,
+     plan_nnlshp},
     {"spfhp", "shortest-pack-first histogram packing, as published by Krell et al. 2021", false, plan_spfhp},
     {"lpfhp", "longest-pack-first histogram packing: best fit decreasing on counts", false, plan_lpfhp},
     {"bfd", "best fit decreasing, earliest row first (baseline)", false, plan_bfd},
