@@ -51,7 +51,8 @@ inline constexpr std::array<std::string_view, 8> kRemovalCauses{"empty", "null",
                                                                 "short", "unlabeled", "tail",      "padding"};
 
 struct RemovedCount {
-  std::int64_t sequences = 0;  ///< without any segment in the rows; for `truncated` and `padding`: touched, whatever became of the rest
+  std::int64_t sequences =
+      0;  ///< without any segment in the rows; for `truncated` and `padding`: touched, whatever became of the rest
   std::int64_t tokens = 0;
 };
 using RemovedCounts = std::array<RemovedCount, kRemovalCauses.size()>;  // index = RemovalCause

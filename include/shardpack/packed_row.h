@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "shardpack/byte_buffer.h"
 #include "shardpack/item.h"
 #include "shardpack/types.h"
 
@@ -36,7 +37,7 @@ struct RowBlock {
   std::int64_t rows = 0;
   Length row_tokens = 0;
   IdType id_type = IdType::u16;         ///< u16 or u32
-  std::vector<std::byte> ids;           ///< rows * row_tokens ids, complete with added tokens and padding
+  ByteBuffer ids;                       ///< rows * row_tokens ids, complete with added tokens and padding
   std::vector<std::int64_t> row_begin;  ///< rows + 1 entries into segments, the first 0
   std::vector<RowSegment> segments;
 };

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "shardpack/byte_buffer.h"
 #include "shardpack/manifest.h"
 #include "shardpack/packed_row.h"
 
@@ -28,7 +29,7 @@ struct ShardPlan {
 /// One file's part of an encoded block.
 struct EncodedPart {
   std::size_t file = 0;  ///< index of the sink's file
-  std::vector<std::byte> bytes;
+  ByteBuffer bytes;
 };
 struct EncodedBlock {
   std::vector<EncodedPart> parts;

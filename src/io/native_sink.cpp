@@ -23,7 +23,7 @@ static_assert(std::endian::native == std::endian::little, "files are little-endi
 
 namespace {
 
-using Bytes = std::vector<std::byte>;
+using Bytes = ByteBuffer;
 
 /// One file of a shard: what its elements are, and how a block's part of it is made.
 struct Array {

@@ -65,8 +65,8 @@ ZstdCompressor::~ZstdCompressor() = default;
 
 int ZstdCompressor::max_level() { return ZSTD_maxCLevel(); }
 
-std::vector<std::byte> ZstdCompressor::frame(std::span<const std::byte> bytes) {
-  std::vector<std::byte> frame(ZSTD_compressBound(bytes.size()));
+ByteBuffer ZstdCompressor::frame(std::span<const std::byte> bytes) {
+  ByteBuffer frame(ZSTD_compressBound(bytes.size()));
   const std::size_t size = ZSTD_compress2(context_->zstd, frame.data(), frame.size(), bytes.data(), bytes.size());
   check(size, "compress");
   frame.resize(size);

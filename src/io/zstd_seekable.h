@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/file.h"
+#include "shardpack/byte_buffer.h"
 
 namespace shardpack {
 
@@ -22,7 +23,7 @@ class ZstdCompressor {
   static int max_level();
 
   /// One whole frame, with its content size and a checksum of the content. Equal bytes give an equal frame, on any thread.
-  std::vector<std::byte> frame(std::span<const std::byte> bytes);
+  ByteBuffer frame(std::span<const std::byte> bytes);
 
  private:
   struct Context;
