@@ -2,6 +2,7 @@
 #include "io/zstd_seekable.h"
 
 #include <zstd.h>
+#include <span>
 
 #include <string>
 #include <vector>
@@ -16,7 +17,7 @@ using namespace shardpack;
 
 namespace {
 
-std::string text_of(const std::vector<std::byte>& bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
 /// `blocks` as a seekable file's bytes.
 std::string seekable(const std::vector<std::string>& blocks) {
@@ -24,7 +25,7 @@ std::string seekable(const std::vector<std::string>& blocks) {
   ZstdSeekTable table;
   std::string file;
   for (const std::string& block : blocks) {
-    const std::vector<std::byte> frame = compressor.frame(std::as_bytes(std::span(block)));
+    const ByteBuffer frame = compressor.frame(std::as_bytes(std::span(block)));
     CHECK(table.add(frame) == static_cast<std::int64_t>(block.size()));
     file += text_of(frame);
   }
