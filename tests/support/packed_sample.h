@@ -70,7 +70,7 @@ inline RowBlock sample_block(const SampleRows& rows, std::size_t first, std::siz
   block.id_type = id_type;
   block.row_begin = {0};
   const auto id_bytes = static_cast<std::size_t>(info(id_type).bytes);
-  block.ids.resize(count * static_cast<std::size_t>(row_tokens) * id_bytes);
+  block.ids.assign(count * static_cast<std::size_t>(row_tokens) * id_bytes, std::byte{});
   for (std::size_t r = 0; r < count; ++r) {
     std::size_t slot = r * static_cast<std::size_t>(row_tokens);
     for (const RowSegment& segment : rows[first + r]) {
