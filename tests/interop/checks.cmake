@@ -1,6 +1,11 @@
 # Against other software's readers and writers.
 set(interop ${CMAKE_CURRENT_SOURCE_DIR}/interop)
-add_executable(interop_read_shards ${interop}/read_shards.cpp)
-target_include_directories(interop_read_shards PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
-target_link_libraries(interop_read_shards PRIVATE shardpack)
+foreach(source read_shards write_packed_sample)
+  add_executable(interop_${source} ${interop}/${source}.cpp)
+  target_include_directories(interop_${source} PRIVATE ${PROJECT_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
+  target_link_libraries(interop_${source} PRIVATE shardpack)
+endforeach()
 add_test(NAME interop_read COMMAND ${SHARDPACK_PYTHON} ${interop}/read_test.py $<TARGET_FILE:interop_read_shards>)
+set(sample ${CMAKE_CURRENT_BINARY_DIR}/interop_sample)
+add_test(NAME interop_native_layout COMMAND ${SHARDPACK_PYTHON} ${interop}/native_layout.py
+  --write-with $<TARGET_FILE:interop_write_packed_sample> ${sample} ${sample}.tokens)

@@ -113,16 +113,18 @@ inline std::vector<ManifestFile> write_sample(const ShardPlan& plan, const Sampl
   return sink->finish();
 }
 
-/// A folder with a manifest and one shard of 40 rows.
+inline constexpr SampleOptions kSampleDatasetOptions{.segment_multiple = 4};
+inline constexpr std::int64_t kSampleDatasetRows = 40;
+
+/// A manifest and one shard, in the existing `folder`.
 inline Manifest write_sample_dataset(const std::string& folder, int zstd_level = 0) {
-  const SampleOptions options{.segment_multiple = 4};
-  const SampleRows rows = sample_rows(40, options);
-  ShardPlan plan = sample_plan(folder + "/shard-00000-00000", rows, options);
+  const SampleRows rows = sample_rows(kSampleDatasetRows, kSampleDatasetOptions);
+  ShardPlan plan = sample_plan(folder + "/shard-00000-00000", rows, kSampleDatasetOptions);
   plan.zstd_level = zstd_level;
 
   Manifest manifest;
   manifest.tool_version = "0.1.0";
-  manifest.row_tokens = options.row_tokens;
+  manifest.row_tokens = plan.row_tokens;
   manifest.rows = plan.rows;
   manifest.segments = manifest.sequences = manifest.source_sequences = plan.segments;
   manifest.max_segments_in_row = plan.max_segments_in_row;
