@@ -28,8 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Stands in every folder that is ours to delete; the run that works there holds a lock on it, which a crash frees.
-constexpr std::string_view kMarker = ".shardpack-owner";
 constexpr std::string_view kPartialSuffix = ".partial";
 constexpr std::string_view kAsideSuffix = ".replaced";  // where exchange_by_renames() puts the old output for a moment
 
@@ -48,7 +46,7 @@ mode_t kind_of(const std::string& path) {
 }
 bool exists(const std::string& path) { return kind_of(path) != 0; }
 bool is_folder(const std::string& path) { return kind_of(path) == S_IFDIR; }
-bool has_marker(const std::string& folder) { return kind_of(in_folder(folder, kMarker)) == S_IFREG; }
+bool has_marker(const std::string& folder) { return kind_of(in_folder(folder, kOwnerMarker)) == S_IFREG; }
 
 struct TreeEntry {
   std::string name;  // relative to the folder
@@ -163,7 +161,7 @@ struct Descriptor {
 /// Lock the marker of `folder`, made if need be, and return its descriptor.
 /// \throws Error{usage} when a living run holds it, Error{io}
 int lock_marker(const std::string& folder) {
-  const std::string marker = in_folder(folder, kMarker);
+  const std::string marker = in_folder(folder, kOwnerMarker);
   while (true) {
     const bool was_there = exists(marker);
     const int descriptor = ::open(marker.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -192,7 +190,7 @@ std::error_code clear_folder(const std::string& folder) {
   std::error_code error;
   fs::directory_iterator entry(folder, error);
   while (!error && entry != fs::directory_iterator()) {
-    if (entry->path().filename() != kMarker) fs::remove_all(entry->path(), error);
+    if (entry->path().filename() != kOwnerMarker) fs::remove_all(entry->path(), error);
     if (!error) entry.increment(error);
   }
   return error;
@@ -214,7 +212,7 @@ void recover_aside(const std::string& output, Diagnostics& diagnostics) {
   if (exists(output)) {
     if (!delete_folder(aside)) diagnostics.info(fmt::format("{}: removed what an interrupted run had left", aside));
   } else if (::rename(aside.c_str(), output.c_str()) == 0) {
-    ::unlink(in_folder(output, kMarker).c_str());
+    ::unlink(in_folder(output, kOwnerMarker).c_str());
     diagnostics.info(fmt::format("{}: put back the output that an interrupted run had moved aside", output));
   }
 }
@@ -296,7 +294,7 @@ void StagedOutput::publish() {
   try {
     check_output(output_, force_);  // once more: somebody may have been there meanwhile
   } catch (const Error& error) {    // hours of work are not thrown away for it
-    ::unlink(in_folder(partial_, kMarker).c_str());
+    ::unlink(in_folder(partial_, kOwnerMarker).c_str());
     released_ = true;
     throw Error(error.code(), fmt::format("{}; the new output is whole and stays in {}", error.message(), partial_),
                 error.path());
@@ -316,14 +314,14 @@ void StagedOutput::publish() {
     try {
       exchange_folders(partial_, output_, with_suffix(output_, kAsideSuffix));
     } catch (...) {
-      ::unlink(in_folder(output_, kMarker).c_str());
+      ::unlink(in_folder(output_, kOwnerMarker).c_str());
       throw;
     }
   } else if (::rename(partial_.c_str(), output_.c_str()) != 0) {
     throw_errno("rename to the output", partial_);
   }
   released_ = true;
-  ::unlink(in_folder(output_, kMarker).c_str());
+  ::unlink(in_folder(output_, kOwnerMarker).c_str());
   sync_folder(parent_of(output_));
   if (!replaces) return;
   if (const std::error_code error = delete_folder(partial_)) {

@@ -8,7 +8,11 @@
 
 namespace shardpack {
 
-/// Owns OUT.partial/ with its owner marker and lock.
+/// Stands in every folder that is ours to delete; the run that works there holds a lock on it, which a crash frees. A run killed
+/// in the instant between renaming and removing it leaves it in OUT, where it means nothing.
+inline constexpr std::string_view kOwnerMarker = ".shardpack-owner";
+
+/// Owns OUT.partial/ with its marker and lock.
 class StagedOutput {
  public:
   /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT was made by
@@ -25,8 +29,8 @@ class StagedOutput {
   /// Write a small file whole and durable. \throws Error{io}
   void write_file(std::string_view name, std::string_view bytes) const;
 
-  /// Make all of it durable, take the owner marker out and rename: to OUT when there is none, else exchange the two and delete
-  /// the old one. Files that equal the old ones byte for byte get the old modification time first.
+  /// Make all of it durable and rename: to OUT when there is none, else exchange the two and delete the old one; then the owner
+  /// marker goes. Files that equal the old ones byte for byte get the old modification time first.
   /// \throws Error{usage} when something came to stand at OUT meanwhile (OUT.partial/ then stays), Error{io}
   void publish();
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "io/staged_output.h"
 
 namespace shardpack {
 
@@ -84,6 +85,7 @@ class FolderCheck {
 
   void find_extra(const std::string& folder, const std::set<std::string, std::less<>>& listed) {
     for (const std::string& name : entries_of(folder.empty() ? dataset_.folder() : dataset_.folder() + "/" + folder)) {
+      if (folder.empty() && name == kOwnerMarker) continue;
       if (!listed.contains(name)) issues_.add("extra", relative_name(folder, name), "the manifest does not list it");
     }
   }

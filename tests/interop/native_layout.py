@@ -18,6 +18,8 @@ TYPES = {
     "seq_lengths": ["<i4"], "seq_slots": ["<i4"], "seq_source": ["<i8"], "seq_added": ["|u1"],
 }
 
+INPUT_IDS_HASH = 0x4D36B1C94AFDF874  # XXH3-64 of the column's name
+
 
 def load(shard, entry):
     """An array as a trainer maps it."""
@@ -27,6 +29,52 @@ def load(shard, entry):
     assert array.offset % 64 == 0 and array.flags.c_contiguous, path
     assert array.dtype.str in TYPES[path.stem], (path, array.dtype)
     return array
+
+
+def philox(purpose, index):
+    """Two 64-bit numbers for each index, at seed 0 and stream 0."""
+    index = np.asarray(index, np.uint64)
+    low, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    counter = [index & low, index >> shift, np.full_like(index, purpose), np.zeros_like(index)]
+    key = [0, 0]
+    for _ in range(10):
+        first, second = np.uint64(0xD2511F53) * counter[0], np.uint64(0xCD9E8D57) * counter[2]
+        counter = [second >> shift ^ counter[1] ^ np.uint64(key[0]), second & low,
+                   first >> shift ^ counter[3] ^ np.uint64(key[1]), first & low]
+        key = [key[0] + 0x9E3779B9 & 0xFFFFFFFF, key[1] + 0xBB67AE85 & 0xFFFFFFFF]
+    return counter[1] << shift | counter[0], counter[3] << shift | counter[2]
+
+
+def keys(purpose, index):
+    """The low and the high lane's."""
+    return [value | np.uint64(1) for value in philox(purpose, index)]
+
+
+def fingerprint(ids, ordinals, positions):
+    """32 hex digits. All three arrays are of one element a source token."""
+    factors = zip(keys(16, ordinals), keys(17, positions), keys(18, INPUT_IDS_HASH))
+    values = np.asarray(ids, np.uint64) + np.uint64(1)
+    low, high = [int((record * position * column * values).sum(dtype=np.uint64)) for record, position, column in factors]
+    return f"{high:016x}{low:016x}"
+
+
+def source_tokens(manifest, arrays):
+    """Ids, record ordinals and positions of a shard's source tokens: what was added is left out."""
+    first_ordinal = np.concatenate([[0], np.cumsum([source["sequences"] for source in manifest["sources"]])])
+    lengths = arrays["seq_lengths"].astype(int)
+    slots = arrays.get("seq_slots", lengths).astype(int)
+    added = arrays.get("seq_added", np.zeros(len(lengths), np.uint8)).astype(int)
+    row_tokens = manifest["row_tokens"]
+    tokens = lengths - (added & 1) - (added >> 1)
+    row_of = np.repeat(np.arange(len(arrays["row_offsets"]) - 1), np.diff(arrays["row_offsets"]))
+    slots_before = np.cumsum(slots) - slots
+    row_begin = np.concatenate([slots_before, [slots.sum()]])[arrays["row_offsets"][:-1]]
+    begin = row_of * row_tokens + slots_before - row_begin[row_of] + (added & 1)
+    place = np.concatenate([np.arange(count) for count in tokens] + [np.zeros(0, int)])
+    spread = lambda values: np.repeat(values, tokens)
+    files, records, first_tokens = arrays["seq_source"].T
+    ids = arrays["input_ids"].reshape(-1)[spread(begin) + place]
+    return ids, spread(first_ordinal[files] + records), spread(first_tokens) + place
 
 
 def check_row(row_tokens, lengths, slots, segment_ids, position_ids, position_start):
@@ -64,6 +112,7 @@ def check(dataset, tokens):
             is_token = arrays["segment_ids"][row] != 0
             found.append(arrays["input_ids"][row][is_token])
             assert (arrays["input_ids"][row][~is_token] == manifest["ids"]["pad_id"]).all()
+        assert fingerprint(*source_tokens(manifest, arrays)) == entry["fingerprint"], entry["folder"]
         rows_seen += entry["rows"]
         segments_seen += entry["segments"]
         row_segments.append(np.diff(offsets).max(initial=0))

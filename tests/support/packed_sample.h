@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "core/fingerprint_keys.h"
 #include "io/file.h"
 #include "shardpack/manifest.h"
 #include "shardpack/row_sink.h"
@@ -116,6 +117,24 @@ inline std::vector<ManifestFile> write_sample(const ShardPlan& plan, const Sampl
 inline constexpr SampleOptions kSampleDatasetOptions{.segment_multiple = 4};
 inline constexpr std::int64_t kSampleDatasetRows = 40;
 
+inline constexpr std::int64_t kSampleSourceSequences = 1000;  // in each of four files
+
+/// Of the rows' source tokens.
+inline Fingerprint sample_fingerprint(const SampleRows& rows) {
+  const FingerprintKeys keys(1000);
+  Fingerprint total;
+  for (const std::vector<RowSegment>& row : rows) {
+    for (const RowSegment& segment : row) {
+      std::vector<std::uint32_t> ids;
+      const std::int64_t before = (segment.added & kAddedBos) != 0 ? 1 : 0;
+      for (std::int64_t i = 0; i < segment.tokens; ++i) ids.push_back(sample_id(segment, before + i));
+      const SequenceId ordinal = segment.file * kSampleSourceSequences + segment.record;
+      total += keys.of(ordinal, segment.first_token, std::span<const std::uint32_t>(ids));
+    }
+  }
+  return total;
+}
+
 /// A manifest and one shard, in the existing `folder`.
 inline Manifest write_sample_dataset(const std::string& folder, int zstd_level = 0) {
   const SampleRows rows = sample_rows(kSampleDatasetRows, kSampleDatasetOptions);
@@ -130,10 +149,14 @@ inline Manifest write_sample_dataset(const std::string& folder, int zstd_level =
   manifest.max_segments_in_row = plan.max_segments_in_row;
   manifest.plan = {.packer = "bfd", .bound_kind = "l1", .segment_multiple = 4, .rows = plan.rows, .bound = 1};
   manifest.compress = zstd_level > 0 ? "zstd:" + std::to_string(zstd_level) : "";
+  for (int file = 0; file < 4; ++file) {
+    manifest.sources.push_back({"part-" + std::to_string(file), "raw", 0, kSampleSourceSequences, 0, hash_hex("")});
+  }
   ManifestShard shard;
   shard.folder = "shard-00000-00000";
   shard.rows = plan.rows;
   shard.segments = plan.segments;
+  shard.fingerprint = manifest.packed_fingerprint = manifest.source_fingerprint = sample_fingerprint(rows);
   shard.files = write_sample(plan, rows, 16);
   manifest.shards.push_back(shard);
 

@@ -15,6 +15,7 @@
 
 #include "io/exchange_folders.h"
 #include "io/file.h"
+#include "io/packed_dataset.h"
 #include "shardpack/error.h"
 #include "support/catch.h"
 #include "support/packed_sample.h"
@@ -308,6 +309,31 @@ TEST_CASE("a run killed after publishing but before the old output was deleted l
   Notes notes;
   publish_dataset(out, true, notes, 3);
   CHECK(notes.text.find("removed what an interrupted run had left") != std::string::npos);
+  CHECK(listing(folder.path()) == Names{"out"});
+  CHECK(listing(out) == Names{"manifest.json", "shard-00000-00000"});
+}
+
+TEST_CASE("killed at any moment, a run leaves the old output or the new one, whole, and the next run works") {
+  const TempFolder folder;
+  const std::string out = folder.path("out");
+  publish_dataset(out);
+  for (int round = 0; round < 20; ++round) {
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) {
+      for (int level = 0;; level = 3 - level) publish_dataset(out, true, level);
+    }
+    ::usleep(static_cast<useconds_t>(1000 + 3777 * round % 40'000));
+    ::kill(child, SIGKILL);
+    REQUIRE(::waitpid(child, nullptr, 0) == child);
+
+    for (const std::string& name : listing(folder.path())) CHECK((name == "out" || name == "out.partial"));
+    const PackedDataset dataset(out);
+    for (const ManifestFile& file : dataset.shards().front().files) {
+      CHECK(hash_hex(read_small_file(dataset.file_path("shard-00000-00000", file.name))) == file.hash);
+    }
+  }
+  publish_dataset(out, true);
   CHECK(listing(folder.path()) == Names{"out"});
   CHECK(listing(out) == Names{"manifest.json", "shard-00000-00000"});
 }

@@ -232,12 +232,13 @@ TEST_CASE("what is missing, cut short or too much is named") {
   }
   SECTION("extra files, hidden ones and folders too") {
     write_file(folder.path("notes.txt"), "");
-    write_file(folder.path(".shardpack-owner"), "");
+    write_file(folder.path(".stamp"), "");
+    write_file(folder.path(".shardpack-owner"), "");  // a killed run may leave it: it means nothing
     write_file(folder.path(kShard + "/.input_ids.npy.swp"), "");
     fs::create_directory(folder.path("shard-00007-00000"));
     const VerifyResult result = run_verify(folder.path());
     CHECK(has(result, "extra", "notes.txt"));
-    CHECK(has(result, "extra", ".shardpack-owner"));
+    CHECK(has(result, "extra", ".stamp"));
     CHECK(has(result, "extra", kShard + "/.input_ids.npy.swp"));
     CHECK(has(result, "extra", "shard-00007-00000"));
     CHECK(result.issues.size() == 4);
