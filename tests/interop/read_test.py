@@ -1,10 +1,12 @@
-"""Shards written by NumPy, Python's csv and gzip, and an independent Megatron writer come out as they went in.
+"""Shards written by NumPy, Python's csv, json and gzip, zstd and an independent Megatron writer come out as they went in.
 
     read_test.py READ_SHARDS_BINARY
 """
 import csv
 import gzip
+import json
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -35,8 +37,8 @@ def lengths(seqs, dtype):
     return np.array([len(s) for s in seqs], dtype)
 
 
-def read(*arguments):
-    done = subprocess.run([READER, *map(str, arguments)], stdout=subprocess.PIPE, check=True, universal_newlines=True)
+def read(*arguments, stdin=subprocess.DEVNULL):
+    done = subprocess.run([READER, *map(str, arguments)], stdin=stdin, stdout=subprocess.PIPE, check=True, universal_newlines=True)
     return [[int(i) for i in line.split()] for line in done.stdout.splitlines()]
 
 
@@ -127,8 +129,51 @@ def check_streams(folder):
     assert read(folder / "llmc.bin") == begun
 
 
+def check_json_lines(folder):
+    seqs = sequences(2 ** 32)
+    # NaN is what Python writes for a missing float; a column that is not read may hold it.
+    lines = [json.dumps({"text": "caf\u00e9 \n \"", "score": float("nan"), "input_ids": seq}, ensure_ascii=i % 2 == 0)
+             for i, seq in enumerate(seqs)]
+    text = "\n".join(lines).encode()
+    plain = folder / "x.jsonl"
+    plain.write_bytes(text)
+    assert read(plain) == seqs
+    plain.write_text("\r\n".join(lines), encoding="utf-8-sig", newline="")
+    assert read(plain) == seqs
+
+    members = folder / "x.jsonl.gz"
+    for begin in range(0, len(text), 1000):  # Python appends a member; lines run across them
+        with gzip.open(members, "ab") as out:
+            out.write(text[begin:begin + 1000])
+    assert read(members) == seqs
+    with open(members, "rb") as stdin:
+        assert read("-", stdin=stdin) == seqs
+    cut = folder / "cut.jsonl.gz"
+    cut.write_bytes(members.read_bytes()[:-1])
+    refused("the file is cut short", cut)
+
+    if shutil.which("zstd"):
+        frames = folder / "x.jsonl.zst"
+        with open(frames, "wb") as out:
+            for begin in range(0, len(text), 1000):
+                out.write(subprocess.run(["zstd", "-q", "-c"], input=text[begin:begin + 1000], stdout=subprocess.PIPE, check=True).stdout)
+        assert read(frames) == seqs
+    else:
+        print("skipped: no zstd tool to write frames with")
+
+    padded = folder / "padded.jsonl"
+    rows = np.zeros((len(seqs), 60), "i8")
+    mask = np.zeros((len(seqs), 60), "i8")
+    for row, seq in enumerate(seqs):
+        rows[row, :len(seq)], mask[row, :len(seq)] = seq, 1
+    padded.write_text("".join(json.dumps({"attention_mask": m, "input_ids": r}) + "\n" for r, m in zip(rows.tolist(), mask.tolist())))
+    assert read(padded) == seqs
+    padded.write_text(json.dumps({"input_ids": rows[0].astype(float).tolist()}) + "\n")
+    refused("written without a fraction", padded)
+
+
 with tempfile.TemporaryDirectory() as temporary:
-    for check in (check_megatron, check_npy, check_olmo, check_streams):
+    for check in (check_megatron, check_npy, check_olmo, check_streams, check_json_lines):
         place = pathlib.Path(temporary) / check.__name__
         place.mkdir()
         check(place)

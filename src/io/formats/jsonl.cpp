@@ -1,5 +1,6 @@
 // Blocks of whole lines are read in order, parsed by the workers (one document a line, so that a fault has a line number and
-// nothing can merge two lines or lose a cut one) and collected in order.
+// nothing can merge two lines or lose a cut one) and collected in order. Columns that are not read are skipped over, not judged:
+// Python writes NaN into them.
 #include "io/formats/jsonl.h"
 
 #include <fmt/format.h>
