@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shardpack/jobs.h"
@@ -23,7 +24,9 @@ struct InspectOptions {
 struct DatasetView {
   Manifest manifest;
   LengthHistogram segments_in_rows;  ///< over the planned rows
-  std::int64_t bytes = 0;            ///< of all files but the manifest
+  /// Of manifest.options, those that are not what pack does by default.
+  std::vector<std::pair<std::string, std::string>> chosen_options;
+  std::int64_t bytes = 0;  ///< of all files but the manifest
 };
 
 /// One segment of one row.

@@ -14,6 +14,7 @@
 #include "io/json.h"
 #include "io/packed_dataset.h"
 #include "io/plan_file.h"
+#include "jobs/pack_options.h"
 
 namespace shardpack {
 
@@ -91,9 +92,20 @@ std::int64_t first_sequence_of(const Manifest& manifest, std::int64_t file) {
   return first;
 }
 
+/// Options with a value of their own; the row length is shown anyway.
+std::vector<std::pair<std::string, std::string>> chosen_options(const Manifest& manifest) {
+  const std::vector<std::pair<std::string, std::string>> defaults = recorded_options(PackOptions{});
+  std::vector<std::pair<std::string, std::string>> chosen;
+  for (const auto& option : manifest.options) {
+    if (std::find(defaults.begin(), defaults.end(), option) == defaults.end()) chosen.push_back(option);
+  }
+  return chosen;
+}
+
 DatasetView view_dataset(const PackedDataset& dataset, const RunContext& context) {
   DatasetView view;
   view.manifest = dataset.manifest();
+  view.chosen_options = chosen_options(view.manifest);
   std::int64_t row = 0;
   for (const ManifestShard& shard : dataset.shards()) {
     throw_if_stopped(context.stop);

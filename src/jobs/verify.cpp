@@ -41,11 +41,11 @@ VerifyResult verify_plan(const std::string& text, const std::string& path) {
   result.tokens = file.items.tokens();
   result.bytes = static_cast<std::int64_t>(text.size());
   result.checked = {
-      fmt::format("cover: {} strategies place {} items, each once", with_commas(file.plan.strategies()),
+      fmt::format("cover: {} strategies: a place for each of {} items", with_commas(file.plan.strategies()),
                   with_commas(result.segments)),
-      fmt::format("rows: {} of {} slots, none over its length{}", with_commas(result.rows), with_commas(file.plan.row_tokens),
+      fmt::format("rows: {} of {} slots: none over its length{}", with_commas(result.rows), with_commas(file.plan.row_tokens),
                   file.plan.max_segments > 0 ? fmt::format(" or {} segments", file.plan.max_segments) : std::string()),
-      fmt::format("bound: {} rows ({}), computed again", with_commas(file.plan.bound.rows), name(file.plan.bound.kind))};
+      fmt::format("bound: {} rows ({}): computed again", with_commas(file.plan.bound.rows), name(file.plan.bound.kind))};
   return result;
 }
 
@@ -53,16 +53,17 @@ std::vector<std::string> checked_lines(const Manifest& manifest, const VerifyRes
   std::size_t files = manifest.files.size() + 1;
   for (const ManifestShard& shard : manifest.shards) files += shard.files.size();
   std::vector<std::string> lines{
-      fmt::format("files: {}, {}, by size and XXH3-128; nothing else in the folder",
-                  with_commas(static_cast<std::int64_t>(files)), short_bytes(result.bytes)),
-      fmt::format("rows: {} of {} slots, every slot{}", with_commas(result.rows), with_commas(manifest.row_tokens),
-                  manifest.derived ? " with its segment and position id" : ""),
-      fmt::format("cover: {} segments realise {} {}; every source token at most once, and none left out",
+      fmt::format("files: {}, {}: sizes, XXH3-128, nothing else in the folder", with_commas(static_cast<std::int64_t>(files)),
+                  short_bytes(result.bytes)),
+      fmt::format("rows: {} of {} slots: every token id{}", with_commas(result.rows), with_commas(manifest.row_tokens),
+                  manifest.derived ? ", segment id and position id" : ""),
+      fmt::format("cover: {} segments: the rows are those of {} {}, every source token is in them or in removed.csv, once",
                   with_commas(result.segments), manifest.partitions.size(), manifest.partitions.size() == 1 ? "plan" : "plans"),
-      fmt::format("fingerprint: of {} tokens, shard by shard; source = packed + removed", with_commas(result.tokens)),
-      fmt::format("bound: {} rows, computed again", with_commas(manifest.plan.bound))};
+      fmt::format("fingerprint: {} tokens, shard by shard: source = packed + removed", with_commas(result.tokens)),
+      fmt::format("bound: {} rows: computed again", with_commas(manifest.plan.bound))};
   if (!options.against.empty()) {
-    lines.push_back(fmt::format("sources: {} files read again, with every record's length", manifest.sources.size()));
+    lines.push_back(
+        fmt::format("sources: {} files read again: hashes, fingerprint, every record's length", manifest.sources.size()));
   }
   return lines;
 }

@@ -172,6 +172,7 @@ class TinyWriter {
   /// Repeats come from the first partition's rows, which the tests keep large enough.
   void write_tail() {
     const std::int64_t extra = options_.repeated_rows + options_.fill_rows;
+    if (extra == 0 || manifest_.plan.rows == 0) return;
     OrderedRows tail;
     tail.items = head_.items;
     std::vector<SequenceId> sequences;
