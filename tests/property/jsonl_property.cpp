@@ -10,6 +10,8 @@
 #include "base/hash.h"
 #include "core/fingerprint_keys.h"
 #include "io/formats/jsonl.h"
+#include "io/json.h"
+#include "shardpack/error.h"
 #include "support/catch.h"
 #include "support/compressed.h"
 #include "support/temp_folder.h"
@@ -79,6 +81,32 @@ std::string text_of(const std::vector<Record>& records) {
   return text;
 }
 
+/// What the other JSON reader makes of the same text, line by line; none when it refuses any of them.
+std::optional<std::vector<std::uint32_t>> ids_by_json(std::string_view text) {
+  std::vector<std::uint32_t> all;
+  try {
+    for (std::size_t begin = 0; begin < text.size();) {
+      const std::size_t end = std::min(text.find('\n', begin), text.size());
+      const std::string_view line = text.substr(begin, end - begin);
+      begin = end + 1;
+      if (line.find_first_not_of(" \t\r") == std::string_view::npos) continue;
+      const Json json = Json::parse(line, "line");
+      const Json list = json.at("input_ids");
+      const bool masked = json.has("attention_mask");
+      if (masked && json.at("attention_mask").size() != list.size()) return std::nullopt;
+      for (std::size_t i = 0; i < list.size(); ++i) {
+        const std::int64_t id = list.at(i).as_int();
+        const std::int64_t kept = masked ? json.at("attention_mask").at(i).as_int() : 1;
+        if (id < 0 || id > std::int64_t{~0u} || kept < 0 || kept > 1) return std::nullopt;
+        if (kept == 1) all.push_back(static_cast<std::uint32_t>(id));
+      }
+    }
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return all;
+}
+
 /// Plain, or cut anywhere into members or frames.
 std::string stored(std::string_view text) {
   const int way = *rc::gen::elementOf(std::vector<int>{0, 1, 2});
@@ -138,4 +166,43 @@ TEST_CASE("any sequences come back from any JSON Lines") {
     RC_ASSERT(shard.facts->id_min == (ids.empty() ? 0 : std::int64_t{*std::min_element(ids.begin(), ids.end())}));
     RC_ASSERT(shard.facts->id_max == (ids.empty() ? -1 : std::int64_t{*std::max_element(ids.begin(), ids.end())}));
   }));
+}
+
+TEST_CASE("damaged JSON Lines are read as another JSON reader reads them, or refused") {
+  const TempFolder folder;
+  ThreadPool pool(1);
+  NoProgress progress;
+  std::int64_t read = 0, refused = 0;
+  CHECK(rc::check("damage -> the same ids, or an error with a line", [&] {
+    std::vector<Record> records = *rc::gen::container<std::vector<Record>>(3, rc::gen::exec(any_record));
+    const std::string text = text_of(records);
+    for (int attempt = 0; attempt < 20; ++attempt) {
+      std::string damaged = text;
+      for (int edits = *rc::gen::inRange(1, 4); edits > 0 && !damaged.empty(); --edits) {
+        const std::size_t at = *rc::gen::resize(1000, rc::gen::inRange<std::size_t>(0, damaged.size()));
+        const std::string byte =
+            any_of({"", ",", "[", "]", "{", "}", "\"", ":", "0", "1", "9", "-", ".", "e", "\\", "\n", " ", "\xC3", "n"});
+        damaged.replace(at, *rc::gen::resize(1000, rc::gen::inRange<std::size_t>(0, 2)), byte);
+      }
+      if (damaged.find("-0") != std::string::npos) continue;  // to the other reader that is 0
+
+      const auto expected = ids_by_json(damaged);
+      const InputFile file{folder.write(std::to_string(read + refused), damaged), "x"};
+      try {
+        const OpenedShard shard = open_jsonl(file, {}, {pool, {}, progress, folder.path(), true, 0, 0});
+        std::vector<std::uint32_t> found(static_cast<std::size_t>(shard.ids.tokens));
+        shard.ids.read(0, found);
+        // Columns that are not read are not judged.
+        RC_ASSERT((expected ? found == *expected : !shard.not_carried.empty()));
+        ++read;
+      } catch (const Error& error) {
+        RC_ASSERT(!expected);
+        RC_ASSERT(error.code() == ErrorCode::bad_data);
+        RC_ASSERT(error.position().find("line ") == 0);
+        ++refused;
+      }
+    }
+  }));
+  CHECK(read > 20);
+  CHECK(refused > 200);
 }

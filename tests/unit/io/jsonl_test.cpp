@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,10 @@ struct Opener {
     ThreadPool pool(threads);
     return open_jsonl({path, "x.jsonl"}, options, {pool, {}, progress, folder.path(), spool, memory_bytes, first_record});
   }
-  OpenedShard open(std::string_view bytes) { return open_path(folder.write("x.jsonl", bytes)); }
+  OpenedShard open(std::string_view bytes) {
+    std::filesystem::remove(folder.path("x.jsonl"));  // some file systems flush what is cut to nothing and written again
+    return open_path(folder.write("x.jsonl", bytes));
+  }
 
   /// What the Error says that `bytes` give; its path is checked.
   std::string refusal(std::string_view bytes, ErrorCode code = ErrorCode::bad_data) {
