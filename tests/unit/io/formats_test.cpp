@@ -12,6 +12,7 @@
 #include "support/catch.h"
 #include "support/compressed.h"
 #include "support/open_shards.h"
+#include "support/shard_files.h"
 #include "support/temp_folder.h"
 
 using namespace shardpack;
@@ -21,25 +22,6 @@ namespace {
 const Sequences kThree{{5, 6, 7, 9}, {8, 9}, {1, 2, 3, 4, 9}};  // each ends in 9
 constexpr std::int64_t kEos = 9;
 
-template <class T>
-std::vector<T> flat(const Sequences& sequences) {
-  std::vector<T> ids;
-  for (const auto& sequence : sequences) {
-    for (const std::uint32_t id : sequence) ids.push_back(static_cast<T>(id));
-  }
-  return ids;
-}
-
-template <class T>
-std::string ids_of(const Sequences& sequences) {
-  return bytes_of(flat<T>(sequences));
-}
-
-template <class T>
-std::string npy_file(const std::string& descr, const std::vector<std::int64_t>& shape, const std::vector<T>& values) {
-  return make_npy_header(descr, shape) + bytes_of(values);
-}
-
 ReadOptions raw_options(IdType type, std::optional<std::int64_t> eos = kEos) {
   ReadOptions options;
   options.dtype = type;
@@ -48,53 +30,6 @@ ReadOptions raw_options(IdType type, std::optional<std::int64_t> eos = kEos) {
 }
 
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
-/// An index as its tools write it; every field can be made wrong.
-struct MegatronIndex {
-  std::uint8_t code = 8;
-  std::int64_t id_bytes = 2;
-  std::vector<std::int32_t> lengths;
-  std::optional<std::vector<std::int64_t>> places;     // default: one after the other
-  std::optional<std::vector<std::int64_t>> documents;  // default: one a sequence
-  bool fairseq = false;
-  std::optional<std::int64_t> claimed_sequences, claimed_documents;
-  std::uint64_t version = 1;
-
-  explicit MegatronIndex(const Sequences& sequences) {
-    for (const auto& sequence : sequences) lengths.push_back(static_cast<std::int32_t>(sequence.size()));
-  }
-  std::string bytes() const {
-    std::vector<std::int64_t> all_places, all_documents{0};
-    std::int64_t at = 0;
-    for (const std::int32_t length : lengths) {
-      all_places.push_back(at);
-      at += length * id_bytes;
-      all_documents.push_back(all_documents.back() + 1);
-    }
-    const auto count = static_cast<std::int64_t>(lengths.size());
-    const std::vector<std::int64_t> stored_documents = documents.value_or(all_documents);
-    std::string out("MMIDIDX\0\0", 9);
-    out += bytes_of(std::vector<std::uint64_t>{version});
-    out += static_cast<char>(code);
-    out += bytes_of(std::vector<std::int64_t>{claimed_sequences.value_or(count)});
-    if (!fairseq) {
-      out += bytes_of(std::vector<std::int64_t>{claimed_documents.value_or(static_cast<std::int64_t>(stored_documents.size()))});
-    }
-    out += bytes_of(lengths) + bytes_of(places.value_or(all_places));
-    if (!fairseq) out += bytes_of(stored_documents);
-    return out;
-  }
-};
-
-std::string llmc_file(std::int32_t magic, std::int32_t version, std::int32_t count, const std::string& ids,
-                      std::int32_t fourth = 0) {
-  std::vector<std::int32_t> header(256, 0);
-  header[0] = magic;
-  header[1] = version;
-  header[2] = count;
-  header[3] = fourth;
-  return bytes_of(header) + ids;
-}
 
 /// Cut each file of the dataset at every byte: always bad data, with a place, but where `valid` says that it is a smaller file.
 template <class Valid>
