@@ -156,7 +156,7 @@ void check_last_end(const TokenTable& ids, std::int64_t end, const InputFile& si
     }
   }
   throw Error(ErrorCode::bad_data,
-              fmt::format("its sequences end at token {}, but {} holds {} tokens of type {}{}", with_commas(end),
+              fmt::format("its sequences reach to token {}, but {} holds {} tokens of type {}{}", with_commas(end),
                           ids.file->shown(), with_commas(ids.tokens), info(ids.type).name, hint),
               sidecar.name);
 }
