@@ -10,11 +10,14 @@
 #include "io/npy.h"
 #include "io/plan_file.h"
 #include "report/formats_report.h"
+#include "report/inspect_report.h"
 #include "report/pack_report.h"
 #include "report/plan_report.h"
 #include "report/scan_report.h"
 #include "report/verify_json.h"
+#include "report/verify_text.h"
 #include "shardpack/error.h"
+#include "shardpack/inspect.h"
 
 namespace shardpack {
 
@@ -24,15 +27,20 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// The report of a command whose result is what it prints. With -q text is left out; JSON was asked for.
+/// Text to standard output, or JSON when that was asked for.
 void print_report(Session& session, const std::string& text, const std::string& json) {
   session.progress.close();
-  if (session.settings.json) {
-    write_standard_output(json);
-  } else if (session.settings.output == "-") {
-    if (!session.settings.quiet) session.console.line(text.substr(0, text.size() - 1));  // standard output is taken
-  } else if (!session.settings.quiet) {
-    write_standard_output(text);
+  write_standard_output(session.settings.json ? json : text);
+}
+
+/// A report that comes on top of what the command did: -q leaves its text out, and -o - sends it to standard error.
+void print_summary(Session& session, const std::string& text, const std::string& json) {
+  const Settings& settings = session.settings;
+  if (settings.output == "-" && !settings.quiet) {
+    session.progress.close();
+    session.console.line(text.substr(0, text.size() - 1));
+  } else if (settings.json || !settings.quiet) {
+    print_report(session, text, json);
   }
 }
 
@@ -97,7 +105,7 @@ Outcome run_scan(Session& session) {
       outcome.facts.output_bytes += static_cast<std::int64_t>(lengths.size());
     }
   }
-  print_report(session, scan_to_text(result), scan_to_json(result, seconds));
+  print_summary(session, scan_to_text(result), scan_to_json(result, seconds));
   return outcome;
 }
 
@@ -123,7 +131,7 @@ Outcome run_plan(Session& session) {
     write_output(settings.output, text);
     outcome.facts.output_bytes = static_cast<std::int64_t>(text.size());
   }
-  print_report(session, plan_to_text(result, seconds), plan_to_json(result, seconds));
+  print_summary(session, plan_to_text(result, seconds), plan_to_json(result, seconds));
   return outcome;
 }
 
@@ -150,7 +158,34 @@ Outcome run_pack(Session& session) {
   return outcome;
 }
 
-// ---- verify, inspect, formats, version --------------------------------------------------------------------------------------
+// ---- verify and inspect -----------------------------------------------------------------------------------------------------
+
+Outcome run_verify(Session& session) {
+  const Settings& settings = session.settings;
+  const std::string& path = settings.inputs.front();
+  const auto begin = Clock::now();
+  const VerifyResult result = verify(path, settings.verify, session.context);
+  const double seconds = seconds_since(begin);
+
+  const std::string text = verify_to_text(result, path, seconds), json = verify_to_json(result, path, seconds);
+  if (result.ok()) {
+    print_summary(session, text, json);
+  } else {
+    print_report(session, text, json);  // what is wrong is said even with -q
+  }
+  return {.facts = {.tokens = result.tokens, .input_bytes = result.bytes, .output_bytes = 0, .seconds = seconds},
+          .negative = !result.ok()};
+}
+
+Outcome run_inspect(Session& session) {
+  const Settings& settings = session.settings;
+  const InspectOptions options{.read = settings.pack.read, .row = settings.row, .sequence = settings.sequence};
+  const auto begin = Clock::now();
+  const InspectResult result = inspect(settings.inputs.front(), options, session.context);
+  const double seconds = seconds_since(begin);
+  print_report(session, inspect_to_text(result), inspect_to_json(result, seconds));
+  return {.facts = {.tokens = 0, .input_bytes = 0, .output_bytes = 0, .seconds = seconds}, .negative = false};
+}
 
 }  // namespace
 
@@ -163,8 +198,9 @@ Outcome run_command(Session& session) {
     case Command::pack:
       return run_pack(session);
     case Command::verify:
+      return run_verify(session);
     case Command::inspect:
-      throw Error(ErrorCode::usage, "verify and inspect are not in this build yet");
+      return run_inspect(session);
     case Command::formats:
       print_report(session, formats_to_text(), formats_to_json());
       break;

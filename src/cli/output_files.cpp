@@ -6,9 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <span>
 
 #include "cli/option_table.h"
@@ -89,7 +91,7 @@ std::string as_named(const std::string& path, const std::vector<std::string>& ar
     const fs::path whole = fs::absolute(argument).lexically_normal();
     if (whole == path) return argument;
     const fs::path rest = fs::path(path).lexically_relative(whole);
-    if (!rest.empty() && *rest.begin() != "..") return (fs::path(argument) / rest).string();
+    if (!rest.empty() && *rest.begin() != "..") return (fs::path(argument) / rest).lexically_normal().string();
   }
   const fs::path rest = fs::path(path).lexically_relative(fs::current_path());
   return rest.empty() || *rest.begin() == ".." ? path : rest.string();
@@ -190,6 +192,9 @@ std::vector<std::string> dependencies(const Settings& settings) {
   for (const std::string& file : {settings.config_file, settings.files_from}) {
     if (!file.empty() && file != "-") names.push_back(file);
   }
+  std::set<std::string> seen;  // with --allow-repeats
+  names.erase(std::remove_if(names.begin(), names.end(), [&](const std::string& name) { return !seen.insert(name).second; }),
+              names.end());
   return names;
 }
 

@@ -75,6 +75,30 @@ TEST_CASE("the depfile has one rule with every input, and an empty rule for each
   CHECK(depfile_text("out", {}) == "out:\n");
 }
 
+TEST_CASE("a run depends on every file that it reads, each once, named as it was given") {
+  const TempFolder folder;
+  folder.write("shards/b.jsonl", "{\"input_ids\": [1]}\n");
+  folder.write("shards/a.jsonl", "{\"input_ids\": [1]}\n");
+  Settings settings;
+  settings.command = Command::pack;
+  const std::string shards = folder.path("shards"), config = folder.path("c.toml");
+  settings.inputs = {shards + "/../shards", shards + "/b.jsonl"};
+  settings.pack.read.allow_repeats = true;
+  settings.config_file = config;
+  settings.files_from = "-";
+  CHECK(dependencies(settings) == std::vector<std::string>{shards + "/a.jsonl", shards + "/b.jsonl", config});
+
+  settings.command = Command::verify;
+  settings.inputs = {shards};
+  settings.verify.against = {shards + "/b.jsonl"};
+  settings.config_file.clear();
+  CHECK(dependencies(settings) == std::vector<std::string>{shards + "/manifest.json", shards + "/b.jsonl"});
+
+  settings.command = Command::plan;
+  settings.inputs = {"-"};
+  CHECK(dependencies(settings).empty());
+}
+
 TEST_CASE("run facts go to --stats, the stamp is touched and never cut, and only on success") {
   const TempFolder folder;
   Settings settings;
