@@ -3,8 +3,8 @@
     readme_test.py [--update] DOCUMENT.md FOLDER_WITH_SHARDPACK SOURCE_TREE
 
 The blocks of a document run from top to bottom in one scratch folder:
-  ```console   lines that begin with "$ " are commands (a trailing backslash continues them); what follows is what they print,
-               both streams together. A command exits with 0, or with what its comment says: "# exit 1".
+  ```console   lines that begin with "$ " are commands, continued while the shell asks for more (an open loop or quote, a
+               trailing backslash); what follows is what they print, both streams together. A command exits with 0, or with what its comment says: "# exit 1".
   ```sh        must succeed; what it prints is not compared
   ```python    must succeed
 Comments of the document that readers do not see:
@@ -61,13 +61,22 @@ def steps(lines):
         i += 1
 
 
+def is_open(command):
+    """Would the shell ask for more?"""
+    text = "\n".join(command)[2:]
+    if text.endswith("\\"):
+        return True
+    done = subprocess.run(["bash", "-n", "-c", text], stderr=subprocess.PIPE, text=True)
+    return done.returncode != 0 and "unexpected end of file" in done.stderr or "unexpected EOF" in done.stderr
+
+
 def commands(block):
     """Split a console block: [(command lines, output lines)]."""
     found = []
     for line in block.split("\n"):
         if line.startswith("$ "):
             found.append(([line], []))
-        elif found and not found[-1][1] and found[-1][0][-1].endswith("\\"):
+        elif found and not found[-1][1] and is_open(found[-1][0]):
             found[-1][0].append(line)
         elif found:
             found[-1][1].append(line)
