@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""The main job, seen from outside: every input format gives the same rows, threads and listings change nothing, every fault of an
+output is found by `verify`, and no truncated input gives an output. Usage: pack_test.py SHARDPACK GENERATE.PY [CASE]"""
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: needs numpy")
+    sys.exit(77)
+
+TOOL, GENERATE = sys.argv[1], sys.argv[2]
+
+# How each format is packed: what has to be said on the command line beside the folder.
+FORMATS = {
+    "megatron": [],
+    "jsonl": [],
+    "jsonl.gz": [],
+    "jsonl.zst": [],
+    "npy-rows": [],
+    "npy-lengths": [],
+    "npy-offsets": [],
+    "raw-lengths": ["--dtype", "u16"],
+    "datatrove": [],
+    "raw": ["--dtype", "u16", "--eos-id", "50256"],
+    "nanogpt": ["--format", "nanogpt", "--eos-id", "50256"],
+    "olmo": ["--dtype", "u16"],
+}
+DELIMITED = ("raw", "nanogpt", "olmo")
+
+
+def run(*command, expect=0):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    assert done.returncode == expect, f"{command}: exit {done.returncode}, expected {expect}\n{done.stdout}{done.stderr}"
+    return done
+
+
+def generate(folder, name, **options):
+    words = [word for key, value in options.items() for word in (f"--{key.replace('_', '-')}", value)]
+    run(sys.executable, GENERATE, "--format", name, "--out", folder, *words)
+
+
+def pack(source, out, *options, expect=0):
+    return run(TOOL, "pack", source, "-o", out, "-L", "512", "-q", *options, expect=expect)
+
+
+def tree(folder):
+    """Relative name -> bytes, of everything in a folder."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def ids(folder):
+    return hashlib.sha256(b"".join(data for name, data in tree(folder).items() if name.endswith("input_ids.npy"))).hexdigest()
+
+
+def formats_agree(scratch):
+    """Formats with boundaries beside the tokens give equal ids; so do those whose delimiter belongs to the sequence."""
+    for eos, names in (("none", [name for name in FORMATS if name not in DELIMITED]), ("end", list(FORMATS))):
+        digests = {}
+        for name in names:
+            source, out = scratch / f"{eos}-{name}", scratch / f"{eos}-{name}-out"
+            fixed = {"distribution": "fixed", "max_tokens": 128} if name == "npy-rows" else {"max_tokens": 512}
+            if name == "npy-rows":
+                continue  # rows of equal length: below
+            generate(source, name, sequences=700, shards=3, seed=5, eos=eos, **fixed)
+            pack(source, out, *FORMATS[name])
+            run(TOOL, "verify", out, "-q")
+            digests[name] = ids(out)
+        assert len(set(digests.values())) == 1, digests
+    digests = {}
+    for name in ("npy-rows", "megatron", "jsonl"):
+        source, out = scratch / f"fixed-{name}", scratch / f"fixed-{name}-out"
+        generate(source, name, sequences=100, shards=2, distribution="fixed", max_tokens=128)
+        pack(source, out)
+        digests[name] = ids(out)
+    assert len(set(digests.values())) == 1, digests
+
+
+def threads_change_nothing(scratch):
+    """1, 2, 3 and 8 threads give equal bytes, for every file, with several partitions and shards, compressed or not."""
+    for source_format in ("megatron", "jsonl.gz"):
+        source = scratch / f"source-{source_format}"
+        generate(source, source_format, sequences=3000, shards=3, max_tokens=512)
+        for options in ([], ["--compress", "zstd:3"], ["--packer", "nnlshp", "--order", "input"]):
+            first = None
+            for threads in (1, 2, 3, 8):
+                out = scratch / "out"
+                pack(source, out, "--threads", threads, "--partition-tokens", "300000", "--shard-bytes", "400K", "--force",
+                     "--rows-multiple", "7", *options)
+                found = tree(out)
+                assert len([name for name in found if name.startswith("shard-")]) > 20
+                first = first or found
+                assert found == first, [name for name in first if found.get(name) != first[name]]
+            run(TOOL, "verify", out, "-q")
+
+
+def listing_changes_nothing(scratch):
+    """Files made in another order, and given one by one instead of as a folder, are the same dataset."""
+    source, shuffled = scratch / "source", scratch / "shuffled"
+    generate(source, "megatron", sequences=500, shards=5, max_tokens=512)
+    shuffled.mkdir()
+    for path in sorted(source.iterdir(), key=lambda p: hashlib.md5(p.name.encode()).digest()):
+        shutil.copy(path, shuffled / path.name)
+    pack(source, scratch / "a")
+    pack(shuffled, scratch / "b")
+    assert tree(scratch / "a") == tree(scratch / "b")
+    files = sorted(source.glob("*.bin"))
+    run(TOOL, "pack", *files, "-o", scratch / "c", "-L", "512", "-q")
+    assert tree(scratch / "a") == tree(scratch / "c")
+
+
+def content_is_kept(scratch):
+    """With NumPy alone: every source sequence lies whole in one row, with its segment and position ids, and nothing else does."""
+    source, out = scratch / "source", scratch / "out"
+    generate(source, "npy-lengths", sequences=2000, shards=2, max_tokens=512)
+    pack(source, out, "--partition-tokens", "200000", "--pad-id", "7")
+    wanted = []
+    for path in sorted(source.glob("*[0-9].npy")):
+        lengths = np.load(str(path)[:-4] + ".lengths.npy")
+        wanted.append(np.split(np.load(path), np.cumsum(lengths)[:-1]))
+    seen = set()
+    manifest = json.loads((out / "manifest.json").read_text())
+    for shard in manifest["shards"]:
+        arrays = {path.stem: np.load(path, mmap_mode="r") for path in (out / shard["folder"]).glob("*.npy")}
+        segment = 0
+        for row in range(shard["rows"]):
+            at = 0
+            for number in range(1, 1 + arrays["row_offsets"][row + 1] - arrays["row_offsets"][row]):
+                length = arrays["seq_lengths"][segment]
+                file, record, first = arrays["seq_source"][segment]
+                cells = (row, slice(at, at + length))
+                assert (arrays["input_ids"][cells] == wanted[file][record]).all() and first == 0
+                assert (arrays["segment_ids"][cells] == number).all()
+                assert (arrays["position_ids"][cells] == np.arange(length)).all()
+                assert (file, record) not in seen
+                seen.add((file, record))
+                at += length
+                segment += 1
+            assert (arrays["input_ids"][row, at:] == 7).all()
+            assert not arrays["segment_ids"][row, at:].any() and not arrays["position_ids"][row, at:].any()
+    assert len(seen) == 2000 == manifest["sequences"]
+
+
+def faults_are_found(scratch):
+    """A flipped byte in any file, a missing shard or file, swapped rows, a stranger: verify exits 1 and names the place."""
+    source, good, bad = scratch / "source", scratch / "good", scratch / "bad"
+    generate(source, "megatron", sequences=300, max_tokens=600)
+    pack(source, good, "--overlong", "truncate", "--append-eos", "--eos-id", "3", "--partition-tokens", "30000", "--shard-bytes", "60K")
+    run(TOOL, "verify", good)
+    run(TOOL, "verify", good, "--against", source)
+    files = tree(good)
+    assert "removed.csv" in files
+
+    def damaged(name, place, change):
+        shutil.rmtree(bad, ignore_errors=True)
+        shutil.copytree(good, bad)
+        change()
+        done = run(TOOL, "verify", bad, expect=1)
+        assert place in done.stdout + done.stderr, f"{name}: {place} is not named in\n{done.stdout}{done.stderr}"
+
+    def flip(path, at):
+        data = bytearray(path.read_bytes())
+        data[at] ^= 0x01
+        path.write_bytes(data)
+
+    for name, data in files.items():
+        for at in sorted({0, len(data) // 3, len(data) - 1}):
+            damaged(f"byte {at} of {name}", pathlib.PurePath(name).parts[0], lambda: flip(bad / name, at))
+        damaged(f"without {name}", pathlib.PurePath(name).parts[0], lambda: (bad / name).unlink())
+    shard = sorted(name for name in files if name.startswith("shard-"))[0].split("/")[0]
+    damaged("without a shard", shard, lambda: shutil.rmtree(bad / shard))
+    damaged("a stranger", "stranger.txt", lambda: (bad / "stranger.txt").write_text("?"))
+
+    def swap_rows():
+        path = bad / shard / "input_ids.npy"
+        rows = np.load(path)
+        rows[[0, 1]] = rows[[1, 0]]
+        np.save(path, rows)
+
+    damaged("two rows swapped", shard, swap_rows)
+    # A source that changed is found by --against alone.
+    with open(next(source.glob("*.bin")), "r+b") as data:
+        data.seek(100)
+        byte = data.read(1)[0] ^ 1
+        data.seek(100)
+        data.write(bytes([byte]))
+    done = run(TOOL, "verify", good, "--against", source, expect=1)
+    assert "train-00000" in done.stdout + done.stderr, done.stdout + done.stderr
+
+
+def truncation_is_refused(scratch):
+    """An input cut anywhere: exit 3 with its name, and no output. Headerless files and JSON lines cut between records are smaller
+    inputs."""
+    for name, options in FORMATS.items():
+        source = scratch / f"whole-{name}"
+        fixed = {"distribution": "fixed", "max_tokens": 8} if name == "npy-rows" else {"max_tokens": 12}
+        generate(source, name, sequences=6, **fixed)
+        for path in sorted(source.iterdir()):
+            if path.suffix == ".metadata":  # not needed: the width is what --dtype or the default says
+                continue
+            data = path.read_bytes()
+            for size in sorted(set(list(range(0, min(len(data), 60))) + list(range(60, len(data), 7)) + [len(data) - 1])):
+                cut, out = scratch / "cut", scratch / "out"
+                shutil.rmtree(cut, ignore_errors=True)
+                shutil.copytree(source, cut)
+                (cut / path.name).write_bytes(data[:size])
+                done = subprocess.run([TOOL, "pack", cut, "-o", out, "-L", "16", "-q", *options], capture_output=True, text=True)
+                whole_records = (name in ("raw", "nanogpt") and size % 2 == 0) or (name == "jsonl" and (size == 0 or b"}" in data[size - 1 : size + 1]))
+                if done.returncode == 0:
+                    assert whole_records, f"{path.name} cut to {size} bytes was packed"
+                    shutil.rmtree(out)
+                else:
+                    assert done.returncode in (2, 3), f"{path.name} cut to {size} bytes: exit {done.returncode}\n{done.stderr}"
+                    assert done.returncode == 3 or size < 16, f"{path.name} cut to {size} bytes: exit 2\n{done.stderr}"
+                    assert path.name.split(".")[0] in done.stderr, f"{path.name} cut to {size} bytes: {done.stderr}"
+                    left = [p.name for p in scratch.iterdir() if p.name.startswith("out")]
+                    assert not left, f"{path.name} cut to {size} bytes left {left}"
+
+
+def tails_add_up(scratch):
+    """--rows-multiple with each --tail: the multiple holds, verify agrees, and nothing is lost but what --tail drop counts."""
+    source = scratch / "source"
+    generate(source, "megatron", sequences=400, max_tokens=512)
+    for tail in ("repeat", "fill", "drop"):
+        for multiple in (1, 64, 1000):
+            out = scratch / f"{tail}-{multiple}"
+            pack(source, out, "--rows-multiple", multiple, "--tail", tail, "--partition-tokens", "40000")
+            manifest = json.loads((out / "manifest.json").read_text())
+            assert manifest["rows"] % multiple == 0
+            dropped = manifest["removed"]["tail"]
+            assert (dropped["sequences"] > 0) == (tail == "drop" and multiple > 1)
+            assert manifest["sequences"] + dropped["sequences"] == 400
+            run(TOOL, "verify", out, "-q")
+
+
+CASES = [formats_agree, threads_change_nothing, listing_changes_nothing, content_is_kept, faults_are_found, truncation_is_refused, tails_add_up]
+
+if __name__ == "__main__":
+    names = sys.argv[3:] or [case.__name__ for case in CASES]
+    for case in CASES:
+        if case.__name__ in names:
+            with tempfile.TemporaryDirectory(prefix="shardpack-test-") as folder:
+                case(pathlib.Path(folder))
+            print(f"{case.__name__}: ok", flush=True)
