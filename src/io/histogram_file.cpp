@@ -18,6 +18,7 @@
 #include "io/formats/integer_array.h"
 #include "io/json.h"
 #include "io/npy.h"
+#include "io/text_line.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -27,20 +28,7 @@ namespace {
 constexpr std::size_t kHeadBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxLineBytes = std::size_t{64} << 10;
 constexpr std::size_t kMaxJsonBytes = std::size_t{1} << 30;
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kDigits = "0123456789";
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-std::string_view without_byte_order_mark(std::string_view text) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  return text;
-}
 
 /// Neither blank nor a comment.
 bool holds_data(std::string_view line) { return !line.empty() && line[0] != '#'; }

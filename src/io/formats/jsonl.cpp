@@ -18,6 +18,7 @@
 #include "core/fingerprint_keys.h"
 #include "exec/ordered_map.h"
 #include "io/byte_stream.h"
+#include "io/text_line.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -31,14 +32,6 @@ constexpr std::int64_t kBlockMemory = std::int64_t{4} * kBlockBytes;  // its tex
 constexpr std::int64_t kMaxLineBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kLineMemoryFactor = 8;  // text, index and strings of the parser, ids
 constexpr std::string_view kMaskColumn = "attention_mask";
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-constexpr std::string_view kBlanks = " \t\r";
-
-std::string_view trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(kBlanks);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
 
 /// Calls visit(line) for every line of `text`, without its newline, until it returns false.
 template <class Visit>
@@ -154,8 +147,7 @@ class BlockParser {
 
   ParsedBlock parse(const TextBlock& block) {
     result_.ids.reserve(block.bytes / 5);  // an id of four digits and its comma
-    std::string_view lines = block.lines();
-    if (block.begins_file && lines.starts_with(kByteOrderMark)) lines.remove_prefix(kByteOrderMark.size());
+    const std::string_view lines = block.begins_file ? without_byte_order_mark(block.lines()) : block.lines();
     const char* const end = lines.data() + lines.size();
     try {
       if (block.line_limit > 0) fail_too_long(block.line_limit);
@@ -313,8 +305,9 @@ class BlockParser {
     if (error == simdjson::SUCCESS) return;
     if (error == simdjson::MEMALLOC) throw std::bad_alloc();
     if (error == simdjson::UTF8_ERROR) throw LineFault{"not valid UTF-8"};
-    if (trimmed(line_) == "{")
+    if (trimmed(line_) == "{") {
       throw LineFault{"an object over several lines is not JSON Lines; convert with: jq -c . FILE > NEW.jsonl"};
+    }
     if (cut_short_) throw LineFault{"not a complete JSON object, and the last line has no newline: the file may be cut short"};
     throw LineFault{fmt::format("not a complete JSON object: {}", simdjson::error_message(error))};
   }
@@ -476,8 +469,7 @@ bool matches_jsonl(const FormatProbe& probe) {
   // What the probe holds of a compressed file may decode to nothing. A damaged one is told by its name, and opening says why.
   const bool compressed = compression_of(probe.head) != Compression::none;
   const std::string decoded = compressed ? peek_plain(probe.file.path, 4096) : std::string();
-  std::string_view text = compressed ? decoded : probe.head;
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  const std::string_view text = without_byte_order_mark(compressed ? decoded : probe.head);
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first != std::string_view::npos && text[first] == '{') return true;
 
