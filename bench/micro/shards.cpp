@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "core/fingerprint_keys.h"
 #include "shardpack/jobs.h"
+#include "shardpack/packed_row.h"
 #include "shardpack/thread_pool.h"
 
 namespace shardpack {

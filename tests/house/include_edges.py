@@ -21,7 +21,7 @@ BELOW = {
 
 # The layer that a public header belongs to: the lowest folder that may know of it.
 PUBLIC = {
-    "base": ["error.h", "types.h", "version.h", "progress.h"],
+    "base": ["byte_buffer.h", "error.h", "types.h", "version.h", "progress.h"],
     "core": ["assignment.h", "bounds.h", "byte_buffer.h", "fingerprint.h", "item.h", "length_histogram.h", "packed_row.h", "packer.h",
              "packing_plan.h", "sequence_index.h", "sequence_source.h"],
     "exec": ["run_context.h", "thread_pool.h"],
