@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include "base/units.h"
@@ -22,10 +23,10 @@ std::string rate(const StageRecord& stage) {
   return amount(static_cast<std::int64_t>(static_cast<double>(stage.done) / stage.seconds), stage.unit) + "/s";
 }
 
-std::string with_unit(const StageRecord& stage) { return stage.unit == "bytes" ? "" : " " + stage.unit; }
+std::string unit_suffix(const StageRecord& stage) { return stage.unit == "bytes" ? "" : " " + stage.unit; }
 
 std::string clock_text(double seconds) {
-  const auto whole = static_cast<std::int64_t>(seconds + 0.5);
+  const std::int64_t whole = std::llround(seconds);
   if (whole >= 3600) return fmt::format("{}:{:02}:{:02}", whole / 3600, whole / 60 % 60, whole % 60);
   return fmt::format("{}:{:02}", whole / 60, whole % 60);
 }
@@ -57,10 +58,10 @@ std::string progress_text(const StageRecord& stage, int width) {
     const auto full = static_cast<std::size_t>(share * kCells);
     text =
         fmt::format("{}  [{}{}] {:3} %  {} of {}{}", stage.name, std::string(full, '#'), std::string(kCells - full, '.'),
-                    static_cast<int>(share * 100), amount(done, stage.unit), amount(stage.total, stage.unit), with_unit(stage));
+                    static_cast<int>(share * 100), amount(done, stage.unit), amount(stage.total, stage.unit), unit_suffix(stage));
     if (done > 0) text += fmt::format("  {}  {} left", rate(stage), clock_text(stage.seconds * (1 / share - 1)));
   } else {
-    text = fmt::format("{}  {}{}  {}", stage.name, amount(stage.done, stage.unit), with_unit(stage), clock_text(stage.seconds));
+    text = fmt::format("{}  {}{}  {}", stage.name, amount(stage.done, stage.unit), unit_suffix(stage), clock_text(stage.seconds));
   }
   // One column is left free: a full last line would make some terminals scroll.
   return text.substr(0, static_cast<std::size_t>(std::max(width - 1, 0)));
@@ -68,7 +69,7 @@ std::string progress_text(const StageRecord& stage, int width) {
 
 std::string finished_text(const StageRecord& stage) {
   std::string text =
-      fmt::format("{}: {}{} in {:.1f} s", stage.name, amount(stage.done, stage.unit), with_unit(stage), stage.seconds);
+      fmt::format("{}: {}{} in {:.1f} s", stage.name, amount(stage.done, stage.unit), unit_suffix(stage), stage.seconds);
   if (stage.seconds >= 0.05) text += fmt::format(" ({})", rate(stage));
   return text;
 }

@@ -39,7 +39,7 @@ StopSignals::StopSignals() {
 
 StopSignals::~StopSignals() {
   closing_ = true;
-  pthread_kill(waiter_.native_handle(), SIGTERM);
+  pthread_kill(waiter_.native_handle(), SIGTERM);  // NOLINT(bugprone-bad-signal-to-kill-thread): blocked, and waited for
   waiter_.join();
 }
 
