@@ -11,8 +11,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "shardpack/thread_pool.h"
 #include "shardpack/error.h"
+#include "shardpack/thread_pool.h"
 
 namespace shardpack {
 

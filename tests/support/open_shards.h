@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "exec/thread_pool.h"
 #include "io/source.h"
 #include "shardpack/error.h"
 #include "shardpack/progress.h"
+#include "shardpack/thread_pool.h"
 
 namespace shardpack {
 

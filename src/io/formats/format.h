@@ -8,10 +8,10 @@
 #include <string>
 #include <string_view>
 
-#include "exec/thread_pool.h"
 #include "io/token_table.h"
 #include "shardpack/formats.h"
 #include "shardpack/progress.h"
+#include "shardpack/thread_pool.h"
 
 namespace shardpack {
 
