@@ -396,8 +396,8 @@ void check_settings(const Settings& settings) {
   if ((command & (kVerify | kInspect)) != 0 && settings.inputs.size() > 1) {
     refuse_use(fmt::format("one path at a time, found {} of them", settings.inputs.size()));
   }
-  if ((command & ~kPlan) != 0 && std::find(settings.inputs.begin(), settings.inputs.end(), "-") != settings.inputs.end()) {
-    refuse_use("standard input ('-') is read by plan alone, as a histogram; give files or folders");
+  if ((command & (kVerify | kInspect)) != 0 && !settings.inputs.empty() && settings.inputs.front() == "-") {
+    refuse_use("standard input ('-') cannot be read twice; give a file or folder");
   }
   if ((command & kPlanned) != 0 && policy.row_tokens == 0)
     refuse_use("how long is a row? Give -L N, the trainer's sequence length");
