@@ -24,12 +24,18 @@ struct PackerOptions {
 /// name and the cover check are added by plan_packs(). Pure; equal histograms give equal plans.
 struct PackerInfo {
   std::string_view name;
-  std::string_view summary;  ///< one line, for help
-  bool input_order;          ///< makes an assignment straight from the items (order_packers.h); `plan` is null then
+  std::string_view summary;       ///< one line, for help
+  std::int32_t default_segments;  ///< what max_segments 0 stands for; 0 = no limit
+  bool input_order;               ///< makes an assignment straight from the items (order_packers.h); `plan` is null then
   PackingPlan (*plan)(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
 };
 
 std::span<const PackerInfo> packers();
+
+/// The segments a row may have: `max_segments`, or the packer's default where that is 0.
+constexpr std::int32_t segment_limit(const PackerInfo& packer, std::int32_t max_segments) {
+  return max_segments > 0 ? max_segments : packer.default_segments;
+}
 
 /// The row named `name`; Error{usage} with the nearest name otherwise.
 const PackerInfo& find_packer(std::string_view name);

@@ -9,6 +9,7 @@
 #include "io/histogram_file.h"
 #include "io/npy.h"
 #include "io/plan_file.h"
+#include "report/figures.h"
 #include "report/formats_report.h"
 #include "report/inspect_report.h"
 #include "report/pack_report.h"
@@ -150,9 +151,12 @@ Outcome run_pack(Session& session) {
                             .input_bytes = total_bytes(result.manifest.sources),
                             .output_bytes = run.dry_run ? 0 : result.bytes_written,
                             .seconds = run.seconds}};
-  if (settings.fail_under && result.manifest.efficiency() * 100 < *settings.fail_under) {
-    session.log.error(
-        fmt::format("efficiency {:.3f} % is under --fail-under {:g}", result.manifest.efficiency() * 100, *settings.fail_under));
+  if (settings.fail_under && result.manifest.rows == 0) {
+    session.log.error("there are no rows, which --fail-under takes for a failure: are these the right inputs?");
+    outcome.negative = true;
+  } else if (settings.fail_under && result.manifest.efficiency() * 100 < *settings.fail_under) {
+    session.log.error(fmt::format("efficiency {} is under --fail-under {:g}", percent_text(result.manifest.efficiency()),
+                                  *settings.fail_under));
     outcome.negative = true;
   }
   return outcome;

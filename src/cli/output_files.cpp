@@ -10,11 +10,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 
 #include "cli/option_table.h"
 #include "io/file.h"
+#include "io/formats/sidecars.h"
 #include "io/input_list.h"
 #include "io/json.h"
 #include "shardpack/error.h"
@@ -97,9 +100,29 @@ std::string as_named(const std::string& path, const std::vector<std::string>& ar
   return rest.empty() || *rest.begin() == ".." ? path : rest.string();
 }
 
+/// Data file -> the sidecars beside it, of all files in `folder`.
+std::multimap<std::string, std::string> sidecars_in(const fs::path& folder) {
+  std::multimap<std::string, std::string> sidecars;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const std::string path = entry->path().string();
+    if (const std::optional<std::string> data = data_file_of(path)) sidecars.emplace(*data, path);
+  }
+  return sidecars;
+}
+
+/// Every file that the inputs consist of: data files, each followed by its sidecars.
 void append_inputs(std::vector<std::string>& names, const std::vector<std::string>& arguments, const ReadOptions& read) {
   if (arguments.empty() || (arguments.size() == 1 && arguments[0] == "-")) return;
-  for (const InputFile& input : list_inputs(arguments, read)) names.push_back(as_named(input.path, arguments));
+  std::map<std::string, std::multimap<std::string, std::string>> folders;
+  for (const InputFile& input : list_inputs(arguments, read)) {
+    names.push_back(as_named(input.path, arguments));
+    const std::string folder = fs::path(input.path).parent_path().string();
+    if (!folders.contains(folder)) folders.emplace(folder, sidecars_in(folder));
+    std::set<std::string> beside;  // a folder is listed in no order
+    for (auto [at, end] = folders.at(folder).equal_range(input.path); at != end; ++at) beside.insert(at->second);
+    for (const std::string& sidecar : beside) names.push_back(as_named(sidecar, arguments));
+  }
 }
 
 }  // namespace

@@ -137,7 +137,7 @@ void list_folder(const fs::path& folder, const std::string& shown, std::vector<I
     if (fs::is_directory(status)) {
       list_folder(path, shown_entry, above, found);
     } else if (base == "manifest.json" && is_packed_dataset(path)) {
-      throw Error(ErrorCode::usage, "a packed dataset, not source shards; give its sources, or unpack it first", shown);
+      throw Error(ErrorCode::usage, "a packed dataset, not source shards; give the shards that it was made from (shardpack inspect lists them)", shown);
     } else if (is_never_a_shard(base)) {
       continue;
     } else if (!fs::exists(status)) {

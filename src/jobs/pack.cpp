@@ -1,5 +1,6 @@
 // pack: the main job. Read pack() as the table of contents; every step says what holds after it.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -29,6 +30,15 @@ std::string parent_of(const std::string& output) {
   std::filesystem::path path = std::filesystem::absolute(output).lexically_normal();
   if (!path.has_filename()) path = path.parent_path();  // "packed/"
   return path.parent_path().string();
+}
+
+/// What a user would otherwise notice only when the training goes wrong.
+void warn_of_losses(const ScannedSource& scanned, Diagnostics& diagnostics) {
+  if (!scanned.not_carried.empty()) {
+    diagnostics.warn(
+        fmt::format("not carried along: {}; this version packs token ids alone", fmt::join(scanned.not_carried, ", ")));
+  }
+  if (scanned.source->index().tokens() == 0) diagnostics.warn("the inputs hold no token");
 }
 
 /// Name of the packer or bound kind that all partitions share; `mixed` where they differ, `none` where there are none.
@@ -260,6 +270,7 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   const ScanNeeds needs{.random_access = !options.dry_run, .ends = options.policy.append_eos || options.policy.prepend_bos};
   const ScannedSource scanned = open_source(inputs, options.read, needs, reading);
   const SequenceIndex& index = scanned.source->index();
+  warn_of_losses(scanned, context.diagnostics);
 
   // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.
   PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),

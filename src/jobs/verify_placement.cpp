@@ -20,6 +20,7 @@ struct RecordWalk {
   std::string fault;
 
   void range(std::int64_t first_token, std::int64_t tokens) {
+    if (tokens == 0 && first_token == 0) return;  // concat cut between an added BOS and the first token
     if (first_token != end && fault.empty()) {
       fault = first_token < end ? fmt::format("token {} is there twice", with_commas(first_token))
                                 : fmt::format("tokens {} to {} are neither in a row nor in removed.csv", with_commas(end),

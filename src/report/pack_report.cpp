@@ -42,6 +42,13 @@ std::string rows_text(const Manifest& manifest) {
   return text;
 }
 
+/// Cut sequences are told apart from their pieces.
+std::string sequences_text(const PackingFigures& figures) {
+  std::string text = counted(figures.sequences, "sequence", "sequences");
+  if (figures.segments != figures.sequences) text += fmt::format(" in {}", counted(figures.segments, "piece", "pieces"));
+  return text;
+}
+
 std::string speedup_text(const PackResult& result, const PackingFigures& figures) {
   if (figures.planned_rows == 0) return "";
   std::string text = " · ";
@@ -50,8 +57,20 @@ std::string speedup_text(const PackResult& result, const PackingFigures& figures
                         with_commas(figures.row_tokens), figures.speedup_ceiling());
   }
   const double slots = static_cast<double>(figures.planned_rows) * static_cast<double>(figures.row_tokens);
-  return text +
-         fmt::format("{:.1f}x fewer slots than dynamic padding of 64", static_cast<double>(result.dynamic_padding_slots) / slots);
+  const double fewer = static_cast<double>(result.dynamic_padding_slots) / slots;
+  if (fewer < 1.05) return text + "no fewer slots than dynamic padding of 64";
+  return text + fmt::format("{:.1f}x fewer slots than dynamic padding of 64", fewer);
+}
+
+/// What the equations proved, in words that hold for this run.
+std::string proof_text(const PackResult& result) {
+  if (!result.verified) return "";
+  const Manifest& manifest = result.manifest;
+  std::int64_t removed = 0;
+  for (const RemovedCount& count : manifest.removed) removed += count.tokens;
+  std::string text = removed == 0 ? " · every token once" : " · every other token once";
+  if (manifest.repeated_rows > 0) text += fmt::format(", and {} again", counted(manifest.repeated_rows, "row", "rows"));
+  return text;
 }
 
 std::string added_text(const Manifest& manifest) {
@@ -65,6 +84,7 @@ std::string order_text(const PackResult& result) {
   const std::string order = recorded_option(result.manifest, "order");
   if (order == "\"input\"") return "rows are in input order";
   if (order == "\"by-strategy\"") return "rows are ordered by strategy: shuffle them when training";
+  if (result.manifest.rows == 0) return "no rows";
   if (result.partitions <= 1) return "rows are shuffled over the whole dataset";
   return fmt::format("rows are shuffled within {} tokens, in {} partitions", short_count(result.shuffle_window_tokens),
                      with_commas(result.partitions));
@@ -93,13 +113,12 @@ std::string written_text(const PackResult& result, const PackRun& run) {
 std::string pack_summary(const PackResult& result, const PackRun& run) {
   const Manifest& manifest = result.manifest;
   const PackingFigures figures = figures_of(result);
-  std::string text =
-      fmt::format("{} {} ({} tokens) into {}: {} full, {:.2f} {} a row\n", run.dry_run ? "would pack" : "packed",
-                  counted(figures.sequences, "sequence", "sequences"), short_count(figures.tokens), rows_text(manifest),
-                  percent_text(figures.efficiency()), figures.speedup(), figures.packed_unit());
+  std::string text = fmt::format("{} {} ({} tokens) into {}: {} full, {:.2f} {} a row\n", run.dry_run ? "would pack" : "packed",
+                                 sequences_text(figures), short_count(figures.tokens), rows_text(manifest),
+                                 percent_text(figures.efficiency()), figures.speedup(), figures.packed_unit());
   text += fmt::format("bound {}: {}\n", counted(figures.bound, "row", "rows"), gap_text(figures.gap()));
   text += fmt::format("removed {}{}{}{}\n", removed_text(manifest.removed), added_text(manifest), speedup_text(result, figures),
-                      result.verified ? " · every token once" : "");
+                      proof_text(result));
   text += order_text(result) + "\n";
   return text + written_text(result, run);
 }
@@ -134,6 +153,9 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   json.member("source_sequences", manifest.source_sequences).member("source_tokens", manifest.source_tokens);
   json.member("dynamic_padding_slots", result.dynamic_padding_slots);
   json.member("shuffle_window_tokens", result.shuffle_window_tokens);
+  json.key("not_carried").begin_array(true);
+  for (const std::string& column : manifest.not_carried) json.value(column);
+  json.end_array();
   json.end_object();
   return json.take() + "\n";
 }

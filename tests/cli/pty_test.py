@@ -86,4 +86,9 @@ class Terminal(unittest.TestCase):
 
 
 if __name__ == "__main__":
+    try:
+        os.close(pty.openpty()[0])
+    except OSError as error:  # a bare chroot has no /dev/pts
+        print(f"skipped: no pseudo-terminal here ({error})")
+        sys.exit(77)
     unittest.main()

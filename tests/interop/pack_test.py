@@ -240,7 +240,28 @@ def tails_add_up(scratch):
             run(TOOL, "verify", out, "-q")
 
 
-CASES = [formats_agree, threads_change_nothing, listing_changes_nothing, content_is_kept, faults_are_found, truncation_is_refused, tails_add_up]
+def short_rows_hold(scratch):
+    """Rows of a few slots, where every EOS, BOS and cut falls on a row's end somewhere: verify agrees, and NumPy finds each token."""
+    source, out = scratch / "few.jsonl", scratch / "out"
+    lengths = [1, 1, 2, 3, 5, 0, 4, 1, 7, 2]
+    source.write_text("".join(json.dumps({"input_ids": list(range(10, 10 + n))}) + "\n" for n in lengths))
+    for packer, policy in (("concat", "error"), ("sequential", "split"), ("lpfhp", "split"), ("spfhp", "truncate")):
+        for row_tokens in (3, 4, 5):
+            for options in ([], ["--append-eos", "--eos-id", "2"], ["--prepend-bos", "--bos-id", "1"],
+                            ["--append-eos", "--eos-id", "2", "--prepend-bos", "--bos-id", "1"]):
+                for segments in (0, 1, 2):
+                    run(TOOL, "pack", source, "-o", out, "-L", row_tokens, "--packer", packer, "--overlong", policy, "-K", segments,
+                        "--force", "-q", *options)
+                    run(TOOL, "verify", out, "-q")
+                    manifest = json.loads((out / "manifest.json").read_text())
+                    ids = np.concatenate([np.load(out / shard["folder"] / "input_ids.npy").ravel() for shard in manifest["shards"]])
+                    kept = sum(lengths) - manifest["removed"]["truncated"]["tokens"]
+                    assert (ids >= 10).sum() == kept and (ids == 1).sum() == manifest["added"]["bos"]
+                    assert (ids == 2).sum() == manifest["added"]["eos"] == (9 if "--append-eos" in options else 0)
+
+
+CASES = [formats_agree, threads_change_nothing, listing_changes_nothing, content_is_kept, faults_are_found, truncation_is_refused, tails_add_up,
+         short_rows_hold]
 
 if __name__ == "__main__":
     names = sys.argv[3:] or [case.__name__ for case in CASES]

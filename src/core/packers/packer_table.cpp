@@ -16,18 +16,18 @@ namespace shardpack {
 
 namespace {
 constexpr std::array<PackerInfo, 10> kPackers{{
-    {"auto", "the best packer for this histogram, by a rule on counts", false, plan_auto},
+    {"auto", "the best packer for this histogram, by a rule on counts", 0, false, plan_auto},
     {"nnlshp",
-     "non-negative least squares histogram packing, as published by Krell et al. 2021; depth 3 unless -K says otherwise", false,
-     plan_nnlshp},
-    {"spfhp", "shortest-pack-first histogram packing, as published by Krell et al. 2021", false, plan_spfhp},
-    {"lpfhp", "longest-pack-first histogram packing: best fit decreasing on counts", false, plan_lpfhp},
-    {"bfd", "best fit decreasing, earliest row first (baseline)", false, plan_bfd},
-    {"ffd", "first fit decreasing (baseline)", false, plan_ffd},
-    {"sorted-greedy", "next fit on sorted lengths (baseline)", false, plan_sorted_greedy},
-    {"none", "one sequence a row (baseline)", false, plan_none},
-    {"sequential", "next fit in input order, nothing reordered (baseline)", true, nullptr},
-    {"concat", "one long stream cut at row ends, no padding, sequences cut (baseline)", true, nullptr},
+     "non-negative least squares histogram packing, as published by Krell et al. 2021; depth 3 unless -K says otherwise", 3,
+     false, plan_nnlshp},
+    {"spfhp", "shortest-pack-first histogram packing, as published by Krell et al. 2021", 0, false, plan_spfhp},
+    {"lpfhp", "longest-pack-first histogram packing: best fit decreasing on counts", 0, false, plan_lpfhp},
+    {"bfd", "best fit decreasing, earliest row first (baseline)", 0, false, plan_bfd},
+    {"ffd", "first fit decreasing (baseline)", 0, false, plan_ffd},
+    {"sorted-greedy", "next fit on sorted lengths (baseline)", 0, false, plan_sorted_greedy},
+    {"none", "one sequence a row (baseline)", 0, false, plan_none},
+    {"sequential", "next fit in input order, nothing reordered (baseline)", 0, true, nullptr},
+    {"concat", "one long stream cut at row ends, no padding, sequences cut (baseline)", 0, true, nullptr},
 }};
 
 /// The items without the empty ones, which need no place.
@@ -80,10 +80,10 @@ PackingPlan plan_packs(const LengthHistogram& items, std::string_view packer, co
 
   PackingPlan plan = info.plan(placed, options, std::move(stop));
   plan.row_tokens = options.row_tokens;
-  plan.max_segments = options.max_segments;
+  plan.max_segments = segment_limit(info, options.max_segments);
   if (plan.packer.empty()) plan.packer = info.name;
   plan.canonicalize();
-  plan.bound = lower_bound(placed, options.row_tokens, options.max_segments);
+  plan.bound = lower_bound(placed, options.row_tokens, plan.max_segments);
 
   const std::vector<Issue> issues = check_exact_cover(plan, placed);
   ensure(issues.empty(),
