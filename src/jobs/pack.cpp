@@ -68,7 +68,7 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.plan = {
       .packer = shared_name(partitions, options.packer, "auto", [](const Partition& p) { return p.plan.packer; }),
       .bound_kind = shared_name(partitions, "l1", "mixed", [](const Partition& p) { return name(p.plan.bound.kind); }),
-      .max_segments = options.packing.max_segments,
+      .max_segments = segment_limit(find_packer(options.packer), options.packing.max_segments),
       .segment_multiple = options.policy.segment_multiple,
       .rows = totals.rows,
       .bound = totals.bound};
@@ -98,7 +98,7 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
   return {
       .row_tokens = manifest.row_tokens,
       .segment_multiple = options.policy.segment_multiple,
-      .max_segments = options.packing.max_segments,
+      .max_segments = segment_limit(find_packer(options.packer), options.packing.max_segments),
       .max_segments_in_row = static_cast<std::int32_t>(totals.max_segments_in_row),
       .id_type = manifest.id_type,
       .fill = {.pad = static_cast<std::uint32_t>(options.pad_id),

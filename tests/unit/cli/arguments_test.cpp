@@ -149,7 +149,7 @@ TEST_CASE("options that need others, and commands that need options") {
   CHECK(refusal({"pack", "in", "-L", "8"}) == "where to? Give -o FOLDER");
   CHECK(refusal({"pack", "in", "-L", "8", "-o", "-"}).find("is a folder") != std::string::npos);
   CHECK(refusal({"pack", "-L", "8", "-o", "out"}) == "no input; give files, folders or globs");
-  CHECK(refusal({"scan", "-"}).find("standard input") == 0);
+  CHECK(refusal({"verify", "-"}).find("standard input") == 0);
   CHECK(refusal({"plan", "-", "-L", "8"}) == "accepted");
   CHECK(refusal({"plan", "in", "-L", "8", "-o", "-", "--json"}) == "--json and -o - both want standard output");
   CHECK(refusal({"verify", "a", "b"}) == "one path at a time, found 2 of them");

@@ -98,8 +98,8 @@ TEST_CASE("where sequences were split, the speed-up is that of their pieces") {
   PackResult result = a_pack();
   result.manifest.sequences = 1000;
   const std::string text = pack_summary(result, {.output = "packed", .dry_run = false, .seconds = 1});
-  CHECK(text.find("packed 1,000 sequences (297.0 M tokens) into 145,032 rows of 2,048: 99.998 % full, 6.90 segments a row\n") ==
-        0);
+  CHECK(text.find("packed 1,000 sequences in 1,000,000 pieces (297.0 M tokens) into 145,032 rows of 2,048: 99.998 % full, 6.90 "
+                  "segments a row\n") == 0);
   CHECK(text.find("6.90x fewer rows than padding to 2,048 (at most 6.90x)") != std::string::npos);
 }
 
