@@ -20,8 +20,8 @@ int main(int argc, char** argv) {
   shardpack::ThreadPool pool(2);
   shardpack::NoProgress progress;
   shardpack::NoDiagnostics diagnostics;
-  const shardpack::RunContext context{.pool = pool, .stop = {}, .progress = progress, .diagnostics = diagnostics,
-                                      .memory_bytes = 64 << 20, .temp_dir = folder};
+  const shardpack::RunContext context{
+      .pool = pool, .stop = {}, .progress = progress, .diagnostics = diagnostics, .memory_bytes = 64 << 20, .temp_dir = folder};
   shardpack::PackOptions options;
   options.policy.row_tokens = 8;
   options.packing.row_tokens = 8;
