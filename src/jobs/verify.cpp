@@ -4,6 +4,7 @@
 
 #include <filesystem>
 
+#include "base/checked.h"
 #include "base/units.h"
 #include "io/file.h"
 #include "io/json.h"
@@ -98,13 +99,14 @@ VerifyResult verify_dataset(const std::string& path, const VerifyOptions& option
   // One pass over every byte: hashes, rows, plans, placements, fingerprints.
   const DatasetFacts facts = check_shards(*dataset, whole, source ? &source->source->index() : nullptr, context, issues);
   if (facts.complete) check_totals(manifest, facts, issues);
+  ensure(facts.complete || !issues.empty(), "something could not be checked, and no issue says so");
 
   result.issues = issues.take();
   result.rows = facts.planned.rows + facts.tail.rows;
   result.segments = facts.planned.segments;
   result.tokens = facts.planned.tokens;
   result.bytes = facts.bytes + File(dataset->folder() + "/" + std::string(kManifestName), File::Mode::read).size();
-  result.checked = checked_lines(manifest, result, options);
+  if (facts.complete) result.checked = checked_lines(manifest, result, options);
   return result;
 }
 

@@ -22,6 +22,7 @@ namespace shardpack {
 
 namespace {
 
+/// pack makes partitions of 4 M sequences at most; what a false manifest may make us allocate is 16 times that.
 constexpr std::int64_t kMaxPartitionSequences = std::int64_t{1} << 26;
 
 /// A partition while its shards are read.
@@ -30,7 +31,6 @@ struct PartitionCheck {
   std::unique_ptr<PlanRealisation> plan;  // null when it cannot be read
   std::unique_ptr<Placement> placement;
   IssueList issues;  // found when it was opened, which is ahead of the checks by as many blocks as are in flight
-  RowFacts facts;
   bool complete = true;
 };
 
@@ -96,6 +96,7 @@ class DatasetPass {
 
   DatasetFacts run() {
     find_tail();
+    find_strangers();
     std::int64_t total = 0;
     for (const ManifestShard& shard : manifest_.shards) total += bytes_of(shard);
     context_.progress.begin_stage("verifying", total, "bytes");
@@ -135,6 +136,18 @@ class DatasetPass {
     const auto found =
         std::find_if(manifest_.files.begin(), manifest_.files.end(), [&](const ManifestFile& f) { return f.name == name; });
     return found == manifest_.files.end() ? nullptr : &*found;
+  }
+
+  /// Beside the manifest there are plans and removed.csv: nobody else reads, and so hashes, another file.
+  void find_strangers() {
+    std::set<std::string_view> known{RemovedReader::kFileName};
+    for (const ManifestPartition& partition : manifest_.partitions) known.insert(partition.plan);
+    for (const ManifestFile& file : manifest_.files) {
+      if (!known.contains(file.name)) {
+        issues_.add("manifest", kManifestName,
+                    fmt::format("{} is listed, and is neither a partition's plan nor {}", file.name, RemovedReader::kFileName));
+      }
+    }
   }
 
   // ---- tail -----------------------------------------------------------------------------------------------------------------
@@ -385,7 +398,6 @@ class DatasetPass {
           fmt::format("its rows give {}, the manifest says {}", shard.facts.fingerprint.hex(), shard.listed.fingerprint.hex()));
     }
     (shard.tail ? facts_.tail : facts_.planned) += shard.facts;
-    if (!shard.tail) shard.partition->facts += shard.facts;
   }
 
   void finish_partition(PartitionCheck& partition) {

@@ -632,6 +632,12 @@ TEST_CASE("a manifest with another figure is found, its checksum made to match")
     CHECK_FALSE(dataset.stated(change.second).ok());
   }
   CHECK(dataset.verified().ok());
+
+  write_file(dataset.folder.path("notes.txt"), "not ours");
+  const VerifyResult listed =
+      dataset.stated([](Manifest& m) { m.files.push_back({.name = "notes.txt", .bytes = 0, .hash = ""}); });
+  CHECK(has(listed, "manifest", "manifest.json", "notes.txt is listed"));
+  CHECK(listed.issues.size() == 1);
 }
 
 TEST_CASE("issues of one kind are listed up to a hundred and counted beyond") {
