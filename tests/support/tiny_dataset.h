@@ -25,6 +25,8 @@ struct TinyOptions {
   bool derived = true;
   int zstd_level = 0;
   std::int64_t repeated_rows = 0, fill_rows = 0;
+
+  friend bool operator==(const TinyOptions&, const TinyOptions&) = default;
 };
 
 inline constexpr std::uint32_t kTinyPad = 7, kTinyBos = 8, kTinyEos = 9;

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
 #include "shardpack/jobs.h"
 #include "shardpack/thread_pool.h"
@@ -69,9 +70,28 @@ void replace_text(const std::string& path, const std::string& from, const std::s
 
 const std::string kShard = "shard-00000-00000";
 
-/// A dataset that a test damages in one way, with hashes made to match.
+/// The dataset of some options, written once: shards are synced to disk, and every section of a test begins anew.
+struct Original {
+  explicit Original(const TinyOptions& options_) : options(options_), manifest(write_tiny_dataset(folder.path(), options)) {}
+
+  static const Original& of(const TinyOptions& options) {
+    static std::vector<std::unique_ptr<Original>> all;
+    for (const auto& original : all) {
+      if (original->options == options) return *original;
+    }
+    return *all.emplace_back(std::make_unique<Original>(options));
+  }
+
+  TempFolder folder;
+  TinyOptions options;
+  Manifest manifest;
+};
+
+/// A copy that a test damages in one way, with hashes made to match.
 struct Tampered {
-  explicit Tampered(const TinyOptions& options_ = {}) : options(options_), manifest(write_tiny_dataset(folder.path(), options)) {}
+  explicit Tampered(const TinyOptions& options = {}) : manifest(Original::of(options).manifest) {
+    fs::copy(Original::of(options).folder.path(), folder.path(), fs::copy_options::recursive);
+  }
 
   template <class T, class Change>
   VerifyResult array(const std::string& name, Change change, const std::string& shard = kShard) {
@@ -95,7 +115,6 @@ struct Tampered {
   }
 
   TempFolder folder;
-  TinyOptions options;
   Manifest manifest;
 };
 
