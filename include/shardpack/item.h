@@ -72,6 +72,9 @@ struct PolicyResult {
   std::int64_t added_eos = 0, added_bos = 0;
 };
 
+/// \throws Error{usage} for a policy that contradicts itself; the functions below check it as well.
+void check_policy(const LengthPolicy& policy);
+
 /// Apply `policy` to the sequences [first, last) of `index`.
 /// \throws Error{bad_data} for an over-long sequence under Overlong::error, naming its file and record (check_overlong() gives
 /// the whole picture first); Error{usage} for a policy that contradicts itself. Pure: callable from any thread.

@@ -6,6 +6,8 @@
 
 #include <mutex>
 
+#include "base/printable.h"
+
 namespace shardpack {
 
 namespace {
@@ -69,9 +71,9 @@ Log::Log(Console& console, bool quiet, bool verbose, bool color)
 Log::~Log() = default;
 
 // The lines are data (they hold file names): never a format string.
-void Log::error(std::string_view line) { logger_->logger.log(spdlog::level::err, "{}", line); }
-void Log::warn(std::string_view line) { logger_->logger.log(spdlog::level::warn, "{}", line); }
-void Log::info(std::string_view line) { logger_->logger.log(spdlog::level::info, "{}", line); }
-void Log::debug(std::string_view line) { logger_->logger.log(spdlog::level::debug, "{}", line); }
+void Log::error(std::string_view line) { logger_->logger.log(spdlog::level::err, "{}", printable(line)); }
+void Log::warn(std::string_view line) { logger_->logger.log(spdlog::level::warn, "{}", printable(line)); }
+void Log::info(std::string_view line) { logger_->logger.log(spdlog::level::info, "{}", printable(line)); }
+void Log::debug(std::string_view line) { logger_->logger.log(spdlog::level::debug, "{}", printable(line)); }
 
 }  // namespace shardpack

@@ -8,7 +8,9 @@
 
 int main(int argc, char** argv) {
   shardpack::occupy_standard_descriptors();
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an error of write(), which knows what to do about it
+  // A closed pipe, a file beyond `ulimit -f`: errors of write(), which knows what to do about them.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 #ifdef __GLIBC__
   // Blocks of a few MiB come and go all the time: keep their pages instead of giving them back and clearing them anew.
   mallopt(M_MMAP_THRESHOLD, 256 << 20);

@@ -125,6 +125,20 @@ void append_inputs(std::vector<std::string>& names, const std::vector<std::strin
   }
 }
 
+/// \throws Error{usage} when one of the `written` files is read by the run, or lies beside an input as part of it
+void check_not_read(const std::vector<std::string>& written, const Settings& settings) {
+  const std::vector<std::string> read = dependencies(settings);
+  for (const std::string& path : written) {
+    const std::string data = data_file_of(path).value_or(path);
+    for (const std::string& input : read) {
+      std::error_code ignored;
+      if (fs::equivalent(data, input, ignored)) {
+        throw Error(ErrorCode::usage, "is read by this command and would be overwritten; choose another place", path);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 void check_output_file(const std::string& path, bool force, std::string_view signature) {
@@ -139,17 +153,30 @@ void check_output_file(const std::string& path, bool force, std::string_view sig
 }
 
 void check_side_files(const Settings& settings) {
+  const bool reads_dataset = settings.command == Command::verify || settings.command == Command::inspect;
+  const std::string dataset = reads_dataset ? settings.inputs.front() : settings.command == Command::pack ? settings.output : "";
+  std::vector<std::string> written;  // and there already
+  const auto note = [&](const std::string& path) {
+    std::error_code ignored;
+    if (path != "-" && fs::is_regular_file(path, ignored)) written.push_back(path);
+  };
   for (const std::string& path : {settings.stats_file, settings.depfile, settings.stamp_file}) {
     if (path.empty()) continue;
-    if (settings.command == Command::pack) {
-      const fs::path rest = fs::absolute(path).lexically_relative(fs::absolute(settings.output));
+    if (!dataset.empty()) {
+      const fs::path rest = fs::absolute(path).lexically_relative(fs::absolute(dataset));
       if (!rest.empty() && *rest.begin() != "..") {
-        throw Error(ErrorCode::usage, "lies in the output, where verify would find it one file too many; choose another place",
+        throw Error(ErrorCode::usage,
+                    fmt::format("lies in {}, where verify would find it one file too many; choose another place",
+                                reads_dataset ? "the dataset" : "the output"),
                     path);
       }
     }
     check_output_file(path, true, "");
+    note(path);
   }
+  note(settings.output);
+  note(settings.write_lengths);
+  if (!written.empty()) check_not_read(written, settings);
 }
 
 void write_output_file(const std::string& path, std::string_view bytes) {

@@ -16,7 +16,8 @@ namespace shardpack {
 /// \throws Error{usage}; Error{io} for a folder that is not there
 void check_output_file(const std::string& path, bool force, std::string_view signature);
 
-/// Can --stats, --depfile and --stamp be written? They replace what is there, but have no place inside a packed dataset.
+/// Can --stats, --depfile and --stamp be written? They replace what is there, but have no place inside a packed dataset. And is
+/// nothing written over what the command reads, whatever --force says?
 void check_side_files(const Settings& settings);
 
 /// Write `bytes` beside `path`, then rename. A file that holds exactly these bytes already keeps its modification time; a device

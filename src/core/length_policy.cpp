@@ -11,8 +11,6 @@
 
 namespace shardpack {
 
-namespace {
-
 void check_policy(const LengthPolicy& policy) {
   const auto refuse = [](const std::string& message) { throw Error(ErrorCode::usage, message); };
   const Length L = policy.row_tokens;
@@ -32,6 +30,8 @@ void check_policy(const LengthPolicy& policy) {
     refuse(fmt::format("--split-min-tokens {} would drop every last piece: a row has {} slots", policy.split_min_tokens, L));
   }
 }
+
+namespace {
 
 /// The rule for one sequence of `tokens` >= 1 tokens. Calls
 ///   place(first_token, tokens, added, repeat): `repeat` pieces of `tokens` tokens, one after the other, from first_token on;
@@ -65,24 +65,27 @@ void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& po
       return;
     }
     case Overlong::split: {
-      // BOS on the first piece, EOS on the last; a last piece that would hold the EOS alone takes one token from the piece
-      // before.
-      const std::int64_t end = tokens + (eos != 0);  // in tokens, with the EOS as one more
-      std::int64_t first = std::min(row - (bos != 0), end);
-      if (eos != 0 && first == tokens) --first;
-      place(std::int64_t{0}, first, bos, std::int64_t{1});
-      std::int64_t full = (end - first - 1) / row;
-      const bool eos_alone = eos != 0 && end - first - full * row == 1;
-      if (eos_alone && full > 0) {
-        --full;
-        if (full > 0) place(first, row, 0, full);
-        place(first + full * row, row - 1, 0, std::int64_t{1});
-        return place(first + full * row + row - 1, std::int64_t{1}, eos, std::int64_t{1});
+      // In source tokens: a first piece beside the BOS, full rows, and a last piece beside the EOS.
+      std::int64_t first = row - (bos != 0);
+      const std::int64_t rest = tokens + (eos != 0) - first;
+      std::int64_t full = (rest - 1) / row;
+      std::int64_t last = rest - full * row - (eos != 0);
+      std::int64_t shortened = 0;
+      if (last == 0 && policy.split_min_tokens <= 1) {  // the EOS alone: it takes one token from the piece before
+        last = 1;
+        if (full == 0) {
+          --first;
+        } else {
+          --full;
+          shortened = row - 1;
+        }
       }
+      place(std::int64_t{0}, first, bos, std::int64_t{1});
       if (full > 0) place(first, row, 0, full);
-      const std::int64_t begin = first + full * row;
-      if (tokens - begin < policy.split_min_tokens) return remove(begin, tokens - begin, RemovalCause::too_short);
-      return place(begin, tokens - begin, eos, std::int64_t{1});
+      if (shortened > 0) place(first + full * row, shortened, 0, std::int64_t{1});
+      if (last == 0) return;  // too short for --split-min-tokens, whatever it takes
+      if (last < policy.split_min_tokens) return remove(tokens - last, last, RemovalCause::too_short);
+      return place(tokens - last, last, eos, std::int64_t{1});
     }
   }
 }

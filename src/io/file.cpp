@@ -34,7 +34,7 @@ File::File(const std::string& path, Mode mode, std::string shown) : shown_(shown
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
       ::close(std::exchange(descriptor_, -1));
-      throw Error(ErrorCode::io, "not a regular file", shown_);
+      throw Error(ErrorCode::io, "not a regular file; a pipe is read as standard input: give -", shown_);
     }
   }
 }

@@ -233,6 +233,16 @@ class TreeBuilder final : public nlohmann::json_sax<nlohmann::json> {
 
 }  // namespace
 
+std::string as_utf8(std::string_view text) {
+  std::string result;
+  for (std::size_t i = 0; i < text.size();) {
+    const std::size_t length = utf8_length(text, i);
+    result += length == 0 ? kReplacement : text.substr(i, length);
+    i += std::max<std::size_t>(length, 1);
+  }
+  return result;
+}
+
 struct Json::Document {
   std::string path;
   Node root;

@@ -46,6 +46,10 @@ class Json {
   std::string where_;
 };
 
+/// `text` as JsonWriter writes it and Json reads it back: U+FFFD for every byte that is not UTF-8. File names may hold such
+/// bytes.
+std::string as_utf8(std::string_view text);
+
 /// Writes one value after the other; commas and indentation are the writer's. Objects and arrays opened with `inline_layout` stay
 /// on one line: { "a": 1, "b": [1, 2] }.
 class JsonWriter {

@@ -102,9 +102,10 @@ void allow_open_files(std::size_t shards) {
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return;
   limit.rlim_cur = std::min(wanted, limit.rlim_max);
   ::setrlimit(RLIMIT_NOFILE, &limit);
-  if (limit.rlim_cur < static_cast<rlim_t>(shards) + kOthers) {
-    throw Error(ErrorCode::limit, fmt::format("{} shards need as many open files, but the system grants {} (ulimit -Hn)",
-                                              with_commas(static_cast<std::int64_t>(shards)),
+  if (const rlim_t needed = static_cast<rlim_t>(shards) + kOthers; limit.rlim_cur < needed) {
+    throw Error(ErrorCode::limit, fmt::format("{} open files are needed, one a shard and {} others, but the system grants {} "
+                                              "(ulimit -Hn)",
+                                              with_commas(static_cast<std::int64_t>(needed)), kOthers,
                                               with_commas(static_cast<std::int64_t>(limit.rlim_cur))));
   }
 }

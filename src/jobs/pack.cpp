@@ -259,6 +259,11 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
                 const RunContext& context) {
   // What can be refused is refused before anything is read; the place is ours from here on.
   check_pack_options(options);
+  PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),
+                           .packer = options.packer,
+                           .packing = options.packing,
+                           .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
+  planning.packing.row_tokens = options.policy.row_tokens;
   check_output_apart(output, inputs);
   check_output_place(output, options.force);
   std::optional<StagedOutput> staged;
@@ -273,11 +278,6 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   warn_of_losses(scanned, context.diagnostics);
 
   // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.
-  PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),
-                           .packer = options.packer,
-                           .packing = options.packing,
-                           .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
-  planning.packing.row_tokens = options.policy.row_tokens;
   check_overlong(index, planning.policy);
   std::vector<Partition> partitions = cut_partitions(index, options.partition_tokens);
   const PlanningTotals totals = plan_partitions(partitions, index, planning, context);

@@ -13,7 +13,7 @@ namespace shardpack {
 
 namespace {
 
-constexpr std::int64_t kMaxId = 0xFFFFFFFF;
+constexpr std::int64_t kMaxU16 = 0xFFFF, kMaxId = 0xFFFFFFFF;
 
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
@@ -43,6 +43,10 @@ void check_pack_options(const PackOptions& options) {
   }
   if (options.id_type && *options.id_type != IdType::u16 && *options.id_type != IdType::u32)
     refuse("--id-dtype is auto, u16 or u32");
+  if (options.id_type == IdType::u16 && largest_added_id(options) > kMaxU16) {
+    refuse(fmt::format("--id-dtype u16 cannot hold the pad, EOS or BOS id {}; use auto or u32",
+                       with_commas(largest_added_id(options))));
+  }
   if (options.rows_multiple < 1) refuse("--rows-multiple must be at least 1");
   if (options.partition_tokens < 1) refuse("--partition-tokens must be at least 1");
   if (options.shard_bytes < 1) refuse("--shard-bytes must be at least 1");
@@ -52,7 +56,9 @@ void check_pack_options(const PackOptions& options) {
 void check_output_apart(const std::string& output, const std::vector<std::string>& inputs) {
   namespace fs = std::filesystem;
   const auto place = [](const std::string& path) {
-    fs::path normal = fs::weakly_canonical(path);
+    std::error_code error;  // /dev/fd/N of a pipe has no canonical name
+    fs::path normal = fs::weakly_canonical(path, error);
+    if (error) normal = fs::absolute(path).lexically_normal();
     return normal.has_filename() ? normal : normal.parent_path();
   };
   const fs::path out = place(output);
@@ -71,13 +77,8 @@ RowOrder row_order(const PackOptions& options) {
 }
 
 IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max) {
-  const std::int64_t added = largest_added_id(options);
-  const std::int64_t limit = 65'535;
-  if (!options.id_type) return std::max(source_id_max, added) <= limit ? IdType::u16 : IdType::u32;
-  if (*options.id_type == IdType::u16 && added > limit) {
-    refuse(fmt::format("--id-dtype u16 cannot hold the pad, EOS or BOS id {}; use auto or u32", with_commas(added)));
-  }
-  if (*options.id_type == IdType::u16 && source_id_max > limit) {
+  if (!options.id_type) return std::max(source_id_max, largest_added_id(options)) <= kMaxU16 ? IdType::u16 : IdType::u32;
+  if (*options.id_type == IdType::u16 && source_id_max > kMaxU16) {
     throw Error(ErrorCode::bad_data, fmt::format("the largest token id is {}, which --id-dtype u16 cannot hold; use auto or u32",
                                                  with_commas(source_id_max)));
   }

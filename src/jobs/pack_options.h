@@ -18,7 +18,7 @@ void check_output_apart(const std::string& output, const std::vector<std::string
 RowOrder row_order(const PackOptions& options);  ///< with the default filled in
 
 /// u16 when the source's largest id, the pad id and what is added fit, else u32. \throws Error{bad_data} when --id-dtype is too
-/// narrow for a source id, Error{usage} for one of the options' own ids.
+/// narrow for a source id.
 IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max);
 
 /// Every option that decides the bytes, for the manifest: name and JSON value.

@@ -23,11 +23,7 @@ PlanResult plan_histogram(const LengthHistogram& sequences, const PlanOptions& o
   return result;
 }
 
-PlanResult plan_shards(const SequenceIndex& index, const PlanOptions& options, std::stop_token stop) {
-  const PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),
-                                 .packer = options.packer,
-                                 .packing = options.packing,
-                                 .assign = {}};
+PlanResult plan_shards(const SequenceIndex& index, const PlanningOptions& planning, std::stop_token stop) {
   check_overlong(index, planning.policy);
   const PolicyResult policy = apply_policy(index, 0, index.sequences(), planning.policy);
   PlanResult result;
@@ -54,10 +50,14 @@ PlanResult plan(const std::vector<std::string>& inputs, const ReadOptions& read,
     result.tokens = histogram->tokens();
     return result;
   }
+  const PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),
+                                 .packer = options.packer,
+                                 .packing = options.packing,
+                                 .assign = {}};
   const bool ends = options.policy.append_eos || options.policy.prepend_bos;
   const ScannedSource scanned = open_source(inputs, read, {.random_access = false, .ends = ends}, context);
   const SequenceIndex& index = scanned.source->index();
-  PlanResult result = plan_shards(index, options, context.stop);
+  PlanResult result = plan_shards(index, planning, context.stop);
   result.sequences = index.sequences();
   result.tokens = index.tokens();
   return result;

@@ -1,6 +1,7 @@
 #include "jobs/planning.h"
 
 #include "base/checked.h"
+#include "shardpack/error.h"
 
 namespace shardpack {
 
@@ -14,7 +15,13 @@ OrderedRows in_input_order(std::vector<Item> items, const PlanningOptions& optio
 }  // namespace
 
 LengthPolicy effective_policy(LengthPolicy policy, std::string_view packer) {
-  if (packer == "concat") policy.overlong = Overlong::split;
+  if (packer == "concat") {
+    if (policy.split_min_tokens > 0) {
+      throw Error(ErrorCode::usage, "--split-min-tokens does not apply to concat, which cuts at row ends and drops no piece");
+    }
+    policy.overlong = Overlong::split;
+  }
+  check_policy(policy);
   return policy;
 }
 

@@ -20,6 +20,7 @@ struct PlanningOptions {
 };
 
 /// The policy that items are made under: concat cuts at row ends anyway, so over-long sequences are no error there.
+/// \throws Error{usage} for a policy that contradicts itself or the packer
 LengthPolicy effective_policy(LengthPolicy policy, std::string_view packer);
 
 /// The plan of one partition's items.

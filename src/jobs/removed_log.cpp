@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "exec/ordered_map.h"
+#include "io/json.h"
 
 namespace shardpack {
 
@@ -14,8 +15,9 @@ namespace {
 constexpr std::int64_t kChunkTokens = std::int64_t{1} << 20;
 constexpr char kFileName[] = "removed.csv";
 
-/// RFC 4180: quoted only where it must be.
-std::string csv_field(const std::string& text) {
+/// RFC 4180: quoted only where it must be. Of the same characters as in the manifest.
+std::string csv_field(const std::string& name) {
+  std::string text = as_utf8(name);
   if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
   std::string quoted = "\"";
   for (const char c : text) quoted.append(c == '"' ? 2 : 1, c);

@@ -80,7 +80,7 @@ std::optional<ScannedSource> check_against(const Manifest& manifest, const std::
   for (std::size_t f = 0; f < std::min(index.files().size(), manifest.sources.size()); ++f) {
     const SourceFile& found = index.files()[f];
     const ManifestSource& expected = manifest.sources[f];
-    differ(found.name, "name", found.name, expected.name);
+    differ(found.name, "name", as_utf8(found.name), expected.name);
     differ(found.name, "format", found.format, expected.format);
     differ(found.name, "bytes", with_commas(found.bytes), with_commas(expected.bytes));
     differ(found.name, "XXH3-128", found.hash, expected.hash);

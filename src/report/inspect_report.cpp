@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/checked.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "io/json.h"
 #include "report/figures.h"
@@ -122,8 +123,8 @@ std::string dataset_to_text(const DatasetView& view, const std::string& path) {
                   counted(manifest.source_sequences, "record", "records"), counted(manifest.source_tokens, "token", "tokens")));
   for (std::size_t s = 0; s < std::min(kListed, manifest.sources.size()); ++s) {
     const ManifestSource& source = manifest.sources[s];
-    text += fmt::format("  {:<34} {:<9} {:>11} records {:>15} tokens {:>9}\n", shortened(source.name, 34), source.format,
-                        with_commas(source.sequences), with_commas(source.tokens), short_bytes(source.bytes));
+    text += fmt::format("  {:<34} {:<9} {:>11} records {:>15} tokens {:>9}\n", shortened(printable(source.name), 34),
+                        source.format, with_commas(source.sequences), with_commas(source.tokens), short_bytes(source.bytes));
   }
   text += more_line(manifest.sources.size());
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/units.h"
 #include "io/json.h"
 #include "report/figures.h"
@@ -52,8 +53,9 @@ std::string scan_to_text(const ScanResult& result) {
                       fmt::format("{}, {}", with_commas(static_cast<std::int64_t>(result.files.size())), short_bytes(bytes)));
   for (std::size_t at = 0; at < std::min(result.files.size(), kListedFiles); ++at) {
     const ManifestSource& file = result.files[at];
-    text += fmt::format("  {}: {}, {}, {}, {}\n", file.name, file.format, counted(file.sequences, "sequence", "sequences"),
-                        counted(file.tokens, "token", "tokens"), short_bytes(file.bytes));
+    text +=
+        fmt::format("  {}: {}, {}, {}, {}\n", printable(file.name), file.format, counted(file.sequences, "sequence", "sequences"),
+                    counted(file.tokens, "token", "tokens"), short_bytes(file.bytes));
   }
   if (result.files.size() > kListedFiles) {
     text += fmt::format("  ... and {} more (--json lists all)\n", result.files.size() - kListedFiles);

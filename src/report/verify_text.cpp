@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.h"
 #include "base/units.h"
 #include "report/figures.h"
 
@@ -12,7 +13,7 @@ namespace {
 std::string issue_line(const Issue& issue) {
   std::string place = issue.file;
   if (issue.row >= 0) place += fmt::format("{}row {}", place.empty() ? "" : ", ", with_commas(issue.row));
-  return fmt::format("{}: {}{}{}\n", issue.kind, place, place.empty() ? "" : ": ", issue.message);
+  return fmt::format("{}: {}{}{}\n", issue.kind, printable(place), place.empty() ? "" : ": ", printable(issue.message));
 }
 
 }  // namespace

@@ -83,6 +83,18 @@ TEST_CASE("short last pieces and short sequences go, and are counted apart") {
   CHECK(outcome(2, policy) == " [0+2 short]");
 }
 
+TEST_CASE("a last piece too short for --split-min-tokens goes with its EOS, and takes no token along") {
+  LengthPolicy policy = row(4, Overlong::split);
+  policy.append_eos = true;
+  policy.split_min_tokens = 3;
+  CHECK(outcome(14, policy) == "0+4 4+4 8+4 [12+2 short]");
+  CHECK(outcome(12, policy) == "0+4 4+4 8+4");  // only the EOS would be left: every source token stays
+  CHECK(outcome(4, policy) == "0+4");
+  policy.split_min_tokens = 1;
+  CHECK(outcome(12, policy) == "0+4 4+4 8+3 11+1e");
+  CHECK(outcome(4, policy) == "0+3 3+1e");
+}
+
 TEST_CASE("drop takes the whole sequence") { CHECK(outcome(9, row(8, Overlong::drop)) == " [0+9 dropped]"); }
 
 TEST_CASE("empty sequences are counted and never become items") {
