@@ -265,6 +265,8 @@ Json::Json(std::shared_ptr<const Document> document, const void* node, std::stri
 Json Json::parse(std::string_view text, const std::string& path) {
   auto document = std::make_shared<Document>();
   document->path = path;
+  // Releases of the library differ in what they say of an empty text.
+  if (text.empty()) document->fail("line 1, column 1", "not JSON: the text is empty");
   // The library takes a zero byte for the end of the text.
   if (const auto zero = text.find('\0'); zero != std::string_view::npos) {
     document->fail(fmt::format("byte {}", with_commas(static_cast<std::int64_t>(zero))), "not JSON: a zero byte");
