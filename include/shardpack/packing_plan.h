@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shardpack/bounds.h"
+#include "shardpack/certificate.h"
 #include "shardpack/error.h"
 #include "shardpack/item.h"
 #include "shardpack/length_histogram.h"
@@ -26,6 +27,7 @@ struct PackingPlan {
   std::vector<std::int64_t> begin{0};
   std::vector<std::int64_t> count;
   LowerBound bound;
+  Certificate certificate;  ///< of the bound, when that is of kind lp
 
   std::int64_t strategies() const { return static_cast<std::int64_t>(count.size()); }
   std::span<const Length> strategy(std::int64_t s) const {

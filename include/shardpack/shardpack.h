@@ -4,6 +4,7 @@
 #include "shardpack/assignment.h"
 #include "shardpack/bounds.h"
 #include "shardpack/byte_buffer.h"
+#include "shardpack/certificate.h"
 #include "shardpack/error.h"
 #include "shardpack/fingerprint.h"
 #include "shardpack/formats.h"

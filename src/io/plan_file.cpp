@@ -97,6 +97,30 @@ void read_entries(const Json& list, PackingPlan& plan) {
   }
 }
 
+void write_certificate(JsonWriter& json, const Certificate& certificate) {
+  json.key("certificate").begin_object();
+  json.member("scale", certificate.scale);
+  json.member("granularity", certificate.granularity);
+  json.key("prices").begin_array();
+  for (const auto& [length, price] : certificate.prices) json.begin_array(kOnOneLine).value(length).value(price).end_array();
+  json.end_array().end_object();
+}
+
+/// Types and ranges; check_certificate() looks at what it says.
+Certificate read_certificate(const Json& json, Length row_tokens) {
+  Certificate certificate;
+  certificate.scale = json.at("scale").as_int(1, Certificate::kMaxScale);
+  certificate.granularity = static_cast<std::int32_t>(json.at("granularity").as_int(1, row_tokens));
+  const Json prices = json.at("prices");
+  for (std::size_t i = 0; i < prices.size(); ++i) {
+    const Json pair = prices.at(i);
+    if (pair.size() != 2) pair.fail(fmt::format("expected a length and a price, found {} entries", pair.size()));
+    certificate.prices.emplace_back(static_cast<Length>(pair.at(0).as_int(1, row_tokens)),
+                                    pair.at(1).as_int(1, certificate.scale));
+  }
+  return certificate;
+}
+
 }  // namespace
 
 std::string to_json(const PackingPlan& plan, const LengthHistogram& items) {
@@ -127,6 +151,7 @@ std::string to_json(const PackingPlan& plan, const LengthHistogram& items) {
     json.end_array().member("count", plan.count[static_cast<std::size_t>(s)]).end_object();
   }
   json.end_array();
+  if (plan.certificate.scale > 0) write_certificate(json, plan.certificate);
   json.end_object();
   return json.take() + "\n";
 }
@@ -160,6 +185,7 @@ PlanFile plan_from_json(const std::string& text, const std::string& path) {
   plan.bound.rows = json.at("bound").as_int(0, kMaxCount);
   const std::array bound_kinds{name(BoundKind::l1), name(BoundKind::l2), name(BoundKind::cardinality), name(BoundKind::lp)};
   plan.bound.kind = named<BoundKind>(json.at("bound_kind"), bound_kinds);
+  if (json.has("certificate")) plan.certificate = read_certificate(json.at("certificate"), plan.row_tokens);
   return file;
 }
 

@@ -100,8 +100,41 @@ TEST_CASE("a plan of nothing is a plan") {
   CHECK(plan_from_json(text, "p").plan.rows() == 0);
 }
 
-TEST_CASE("a certificate beside the plan is not this reader's") {
-  CHECK(refusal("\"l2\",", "\"l2\", \"certificate\": { \"scale\": 1 },") == "none");
+TEST_CASE("a certificate is read back, and what cannot be one is named by its key") {
+  PlanFile file = sample();
+  file.plan.bound.kind = BoundKind::lp;
+  file.plan.certificate = {std::int64_t{1} << 53, 4, {{12, std::int64_t{1} << 53}, {8, 7}}};
+  const std::string text = to_json(file.plan, file.items);
+  CHECK(text.find("\"prices\": [\n      [12, 9007199254740992],\n      [8, 7]\n    ]") != std::string::npos);
+  const PlanFile read = plan_from_json(text, "plan.json");
+  CHECK(read.plan.certificate == file.plan.certificate);
+  CHECK(read.plan.bound.kind == BoundKind::lp);
+
+  const auto refused = [](const std::string& certificate) {
+    return refusal("\"l2\",", "\"l2\", \"certificate\": " + certificate + ",");
+  };
+  const auto with_prices = [](const std::string& prices) {
+    return "{ \"scale\": 3, \"granularity\": 1, \"prices\": " + prices + " }";
+  };
+  CHECK(refused(with_prices("[[12, 3], [8, 1]]")) == "none");
+  CHECK(refused("{ \"scale\": 1 }") == "plan.json: certificate: the key 'granularity' is missing");
+  const std::vector<std::array<std::string, 2>> cases{
+      {"{ \"scale\": 0, \"granularity\": 1, \"prices\": [] }", "certificate.scale: expected a whole number from 1 to"},
+      {"{ \"scale\": 9007199254740993, \"granularity\": 1, \"prices\": [] }",
+       "certificate.scale: expected a whole number from 1 to"},
+      {"{ \"scale\": 1.5, \"granularity\": 1, \"prices\": [] }", "certificate.scale: "},
+      {"{ \"scale\": 1, \"granularity\": 13, \"prices\": [] }", "certificate.granularity: expected a whole number from 1 to 12"},
+      {with_prices("7"), "certificate.prices: "},
+      {with_prices("[[12]]"), "certificate.prices[0]: expected a length and a price, found 1 entries"},
+      {with_prices("[[12, 1], [13, 1]]"), "certificate.prices[1][0]: expected a whole number from 1 to 12"},
+      {with_prices("[[12, 0]]"), "certificate.prices[0][1]: expected a whole number from 1 to"},
+      {with_prices("[[12, 4]]"), "certificate.prices[0][1]: expected a whole number from 1 to 3"},
+      {with_prices("[[12, -1]]"), "certificate.prices[0][1]: "},
+  };
+  for (const auto& [certificate, expected] : cases) {
+    INFO(certificate);
+    CHECK(refused(certificate).find("plan.json: " + expected) == 0);
+  }
 }
 
 TEST_CASE("what cannot be is named by its key") {
