@@ -12,5 +12,5 @@ install(EXPORT shardpackTargets NAMESPACE shardpack:: DESTINATION ${package_fold
 configure_package_config_file(cmake/shardpackConfig.cmake.in ${PROJECT_BINARY_DIR}/shardpackConfig.cmake
   INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/shardpackConfigVersion.cmake COMPATIBILITY SameMinorVersion)
-install(FILES ${PROJECT_BINARY_DIR}/shardpackConfig.cmake ${PROJECT_BINARY_DIR}/shardpackConfigVersion.cmake cmake/find-zstd.cmake
-  DESTINATION ${package_folder})
+install(FILES ${PROJECT_BINARY_DIR}/shardpackConfig.cmake ${PROJECT_BINARY_DIR}/shardpackConfigVersion.cmake
+  cmake/find-clp.cmake cmake/find-zstd.cmake DESTINATION ${package_folder})

@@ -176,7 +176,7 @@ constexpr Option kOptions[] = {
      "slots in a row: the trainer's sequence length; required",
      [](S& s, const V& v) { s.pack.policy.row_tokens = s.pack.packing.row_tokens = length(v, 1); }},
     {"--packer", "NAME", "auto", Section::rows, kPlanned, kPlanned, Kind::plain,
-     "how rows are chosen: auto, spfhp, lpfhp, nnlshp, bfd, ffd, sorted-greedy, none; in input order: sequential, concat "
+     "how rows are chosen: auto, optimal, nnlshp, spfhp, lpfhp, bfd, ffd, sorted-greedy, none; in input order: sequential, concat "
      "(see 'shardpack formats')",
      [](S& s, const V& v) { s.pack.packer = find_packer(v.text()).name; }},
     {"-K,--max-segments", "N", "0", Section::rows, kPlanned, kPlanned, Kind::plain,
@@ -185,6 +185,9 @@ constexpr Option kOptions[] = {
     {"--segment-multiple", "M", "1", Section::rows, kPlanned, kNone, Kind::plain,
      "each segment starts on a multiple of M slots; M divides the row length",
      [](S& s, const V& v) { s.pack.policy.segment_multiple = length(v, 1); }},
+    {"--plan-effort", "fast|normal|thorough", "normal", Section::rows, kPlanned, kNone, Kind::plain,
+     "how hard optimal tries, and when auto turns to it",
+     [](S& s, const V& v) { s.pack.packing.effort = static_cast<PlanEffort>(choice(v)); }},
     {"--nnls-weights", "paper|tokens", "paper", Section::rows, kPlanned, kNone, Kind::plain,
      "weighting of nnlshp: the published one, or by tokens",
      [](S& s, const V& v) { s.pack.packing.nnls_weights = static_cast<NnlsWeights>(choice(v)); }},

@@ -58,15 +58,32 @@ void StrategyPricing<Value>::fill(std::span<const Value> value) {
   }
 }
 
+/// Of the best strategies that hold each length.
 template <class Value>
-std::vector<typename StrategyPricing<Value>::Strategy> StrategyPricing<Value>::best(std::span<const Value> value, Value above,
-                                                                                    std::size_t limit) {
-  fill(value);
-  std::vector<Value> worth(lengths_.size());
-  std::vector<std::int32_t> order;
+std::vector<Value> StrategyPricing<Value>::worths(std::span<const Value> value) const {
+  std::vector<Value> worth(lengths_.size(), 0);
   for (std::size_t i = 0; i < lengths_.size(); ++i) {
-    if (value[i] <= 0) continue;
-    worth[i] = value[i] + others()[static_cast<std::size_t>(row_tokens_ - lengths_[i])];
+    if (value[i] > 0) worth[i] = value[i] + others()[static_cast<std::size_t>(row_tokens_ - lengths_[i])];
+  }
+  return worth;
+}
+
+template <class Value>
+Value StrategyPricing<Value>::most(std::span<const Value> value) {
+  fill(value);
+  const std::vector<Value> worth = worths(value);
+  return worth.empty() ? 0 : *std::max_element(worth.begin(), worth.end());
+}
+
+template <class Value>
+typename StrategyPricing<Value>::Found StrategyPricing<Value>::best(std::span<const Value> value, Value above, std::size_t limit,
+                                                                    int max_uses) {
+  fill(value);
+  const std::vector<Value> worth = worths(value);
+  Found found;
+  std::vector<std::int32_t> order;
+  for (std::size_t i = 0; i < worth.size(); ++i) {
+    found.most = std::max(found.most, worth[i]);
     if (worth[i] > above) order.push_back(static_cast<std::int32_t>(i));
   }
   std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
@@ -74,21 +91,25 @@ std::vector<typename StrategyPricing<Value>::Strategy> StrategyPricing<Value>::b
     return left != right ? left > right : a > b;
   });
 
-  std::vector<Strategy> result;
-  std::vector<bool> taken(lengths_.size(), false);
-  const auto is_taken = [&](std::int32_t part) { return taken[static_cast<std::size_t>(part)]; };
+  std::vector<int> uses(lengths_.size(), 0);
+  const auto used_up = [&](std::int32_t part) { return uses[static_cast<std::size_t>(part)] >= max_uses; };
   for (const std::int32_t first : order) {
-    if (result.size() == limit) break;
-    if (is_taken(first)) continue;
+    if (found.strategies.size() == limit) break;
+    if (used_up(first)) continue;
     Strategy strategy = trace(first, value);
-    if (std::any_of(strategy.parts.begin(), strategy.parts.end(), is_taken)) continue;
-    for (const std::int32_t part : strategy.parts) taken[static_cast<std::size_t>(part)] = true;
-    result.push_back(std::move(strategy));
+    if (std::any_of(strategy.parts.begin(), strategy.parts.end(), used_up)) continue;
+    const auto is_same = [&](const Strategy& other) { return other.parts == strategy.parts; };  // found by another of its parts
+    if (std::any_of(found.strategies.begin(), found.strategies.end(), is_same)) continue;
+    for (std::size_t p = 0; p < strategy.parts.size(); ++p) {
+      if (p == 0 || strategy.parts[p] != strategy.parts[p - 1]) ++uses[static_cast<std::size_t>(strategy.parts[p])];
+    }
+    found.strategies.push_back(std::move(strategy));
   }
-  return result;
+  return found;
 }
 
-/// Follows the table back from the row that holds length `first`, by the very sums that filled it.
+/// Follows the table back from the row that holds length `first`. Sums in another order than those that filled the table may be
+/// off by a rounding error, so the best part is taken rather than one that gives the very number.
 template <class Value>
 typename StrategyPricing<Value>::Strategy StrategyPricing<Value>::trace(std::int32_t first, std::span<const Value> value) const {
   Length space = row_tokens_ - lengths_[static_cast<std::size_t>(first)];
@@ -96,21 +117,26 @@ typename StrategyPricing<Value>::Strategy StrategyPricing<Value>::trace(std::int
   std::size_t layer = most_.size() - 1;
   const auto most = [&](std::size_t n, Length slots) { return most_[n][static_cast<std::size_t>(slots)]; };
   while (most(layer, space) > 0) {
-    const Value here = most(layer, space);
-    if (depth_limited_ && most(layer - 1, space) == here) {
+    if (depth_limited_ && most(layer - 1, space) == most(layer, space)) {
       --layer;
       continue;
     }
     const std::size_t under = depth_limited_ ? layer - 1 : layer;
-    auto part = useful_.rbegin();
-    const auto explains = [&](std::int32_t i) {
-      const Length length = lengths_[static_cast<std::size_t>(i)];
-      return length <= space && most(under, space - length) + value[static_cast<std::size_t>(i)] == here;
-    };
-    while (part != useful_.rend() && !explains(*part)) ++part;
-    ensure(part != useful_.rend(), "a priced strategy cannot be traced");
-    strategy.parts.push_back(*part);
-    space -= lengths_[static_cast<std::size_t>(*part)];
+    std::int32_t best_part = -1;
+    Value best_worth = 0;
+    for (auto part = useful_.rbegin(); part != useful_.rend(); ++part) {
+      const Length length = lengths_[static_cast<std::size_t>(*part)];
+      if (length > space) continue;
+      const Value worth = most(under, space - length) + value[static_cast<std::size_t>(*part)];
+      if (worth > best_worth) {
+        best_worth = worth;
+        best_part = *part;
+      }
+      if (worth >= most(layer, space)) break;
+    }
+    ensure(best_part >= 0, "a priced strategy cannot be traced");
+    strategy.parts.push_back(best_part);
+    space -= lengths_[static_cast<std::size_t>(best_part)];
     layer = under;
   }
   std::sort(strategy.parts.rbegin(), strategy.parts.rend());

@@ -25,15 +25,24 @@ class StrategyPricing {
   /// Memory: 8 bytes * row_tokens * max_segments; * 1 without an effective limit.
   StrategyPricing(std::span<const Length> lengths, Length row_tokens, std::int32_t max_segments);
 
-  /// Strategies worth more than `above`, which is at least 0, best first; the first is the best of all. Each of the others is the
-  /// best that holds some length, and has no length in common with those before it. Among equals the one with the longest length.
+  struct Found {
+    std::vector<Strategy> strategies;  ///< best first, all different
+    Value most = 0;                    ///< no strategy at all is worth more (up to rounding errors of doubles)
+  };
+
+  /// Strategies worth more than `above`, which is at least 0; the first is the best of all. Each of the others is the best that
+  /// holds some length; no length is in more than `max_uses` of them. Among equals the one with the longest length.
   /// \param value  one a length; a value of 0 or less is never taken
   /// Time: O(row_tokens * lengths * max_segments), without a limit O(row_tokens * lengths); lengths that a shorter one is worth
   /// as much as do not count.
-  std::vector<Strategy> best(std::span<const Value> value, Value above, std::size_t limit);
+  Found best(std::span<const Value> value, Value above, std::size_t limit, int max_uses);
+
+  /// What the best of all is worth.
+  Value most(std::span<const Value> value);
 
  private:
   void fill(std::span<const Value> value);
+  std::vector<Value> worths(std::span<const Value> value) const;
   Strategy trace(std::int32_t first, std::span<const Value> value) const;
   const std::vector<Value>& others() const { return most_.back(); }
 

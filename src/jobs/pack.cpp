@@ -56,6 +56,8 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   const SequenceIndex& index = scanned.source->index();
   Manifest manifest;
   manifest.tool_version = kVersion;
+  if (std::ranges::any_of(partitions, [](const Partition& p) { return p.plan.packer == "optimal"; }))
+    manifest.solver = lp_solver();
   manifest.row_tokens = options.policy.row_tokens;
   manifest.rows = totals.rows - tail.dropped + tail.extra;
   manifest.source_sequences = index.sequences();

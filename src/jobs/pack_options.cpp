@@ -111,6 +111,8 @@ std::vector<std::pair<std::string, std::string>> recorded_options(const PackOpti
 
   add("packer", text(options.packer));
   add("max_segments", number(options.packing.max_segments));
+  constexpr std::array<std::string_view, 3> kEfforts{"fast", "normal", "thorough"};
+  add("plan_effort", text(kEfforts[static_cast<std::size_t>(options.packing.effort)]));
   add("nnls_weights", text(options.packing.nnls_weights == NnlsWeights::paper ? "paper" : "tokens"));
   add("seed", std::to_string(options.seed));
   constexpr std::array<std::string_view, 3> kOrders{"shuffled", "by-strategy", "input"};

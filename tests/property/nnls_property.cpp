@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "core/nnls.h"
-#include "core/strategy_pricing.h"
 #include "support/catch.h"
 #include "support/listed_columns.h"
 
@@ -103,54 +102,5 @@ TEST_CASE("nnls: the conditions of optimality hold") {
     const NnlsSolution solution = solve_nnls(listed_problem.problem, listed(listed_problem.columns), {}, {});
     RC_ASSERT(solution.optimal);
     RC_ASSERT(worst_violation(listed_problem.problem, listed_problem.columns, solution) < 1e-10);
-  }));
-}
-
-TEST_CASE("strategy pricing: the best of all, as found by listing every strategy") {
-  CHECK(rc::check([] {
-    const auto row_tokens = *rc::gen::inRange<Length>(1, 24);
-    const auto max_segments = *rc::gen::inRange<std::int32_t>(0, 6);
-    std::vector<Length> lengths;
-    std::vector<std::int64_t> value;
-    for (Length length = 1; length <= row_tokens; ++length) {
-      if (!*rc::gen::weightedElement<bool>({{2, true}, {1, false}})) continue;
-      lengths.push_back(length);
-      value.push_back(*rc::gen::inRange<std::int64_t>(-5, 30));
-    }
-    // most[s]: by every way to add one more length
-    const std::int32_t limit = max_segments == 0 ? row_tokens : max_segments;
-    std::vector<std::int64_t> most(static_cast<std::size_t>(row_tokens) + 1, 0);
-    for (std::int32_t n = 0; n < limit; ++n) {
-      for (Length s = row_tokens; s >= 0; --s) {
-        for (std::size_t i = 0; i < lengths.size(); ++i) {
-          if (lengths[i] > s) continue;
-          auto& here = most[static_cast<std::size_t>(s)];
-          here = std::max(here, most[static_cast<std::size_t>(s - lengths[i])] + value[i]);
-        }
-      }
-    }
-    StrategyPricing<std::int64_t> exact(lengths, row_tokens, max_segments);
-    StrategyPricing<double> approximate(lengths, row_tokens, max_segments);
-    const auto strategies = exact.best(value, 0, 10);
-    const auto same = approximate.best(std::vector<double>(value.begin(), value.end()), 0, 10);
-    RC_ASSERT(strategies.empty() == (most.back() == 0));
-    RC_ASSERT(same.size() == strategies.size());
-    std::vector<bool> taken(lengths.size(), false);
-    for (std::size_t k = 0; k < strategies.size(); ++k) {
-      const auto& strategy = strategies[k];
-      RC_ASSERT(strategy.parts == same[k].parts);
-      RC_ASSERT(strategy.worth == (k == 0 ? most.back() : strategy.worth));
-      RC_ASSERT(std::ssize(strategy.parts) <= limit);
-      RC_ASSERT(std::is_sorted(strategy.parts.rbegin(), strategy.parts.rend()));
-      std::int64_t slots = 0, worth = 0;
-      for (const std::int32_t part : strategy.parts) {
-        RC_ASSERT(!taken[static_cast<std::size_t>(part)]);
-        slots += lengths[static_cast<std::size_t>(part)];
-        worth += value[static_cast<std::size_t>(part)];
-      }
-      for (const std::int32_t part : strategy.parts) taken[static_cast<std::size_t>(part)] = true;
-      RC_ASSERT(slots <= row_tokens);
-      RC_ASSERT(worth == strategy.worth);
-    }
   }));
 }

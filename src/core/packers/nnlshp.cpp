@@ -23,6 +23,8 @@ constexpr std::int32_t kPublishedDepth = 3;
 constexpr double kRowsWeight = 0.02;
 /// How strongly to lean towards full rows: see price().
 constexpr double kLeaning = 3;
+/// Strategies of a round that have no length in common change each other's worth the least.
+constexpr int kUses = 1;
 /// Limits in entries of the pricing table: of the table (8 bytes each), and of all that are computed (about 1 ns each).
 constexpr std::int64_t kMaxTable = std::int64_t{1} << 24;
 constexpr std::int64_t kMaxComputed = 200'000'000'000;
@@ -102,7 +104,7 @@ class LeastSquares {
       for (std::size_t i = 0; i < leant.size(); ++i) leant[i] += kLeaning * best_worth_ * share_of_row(i);
       best_worth_ = 0;
       std::vector<NnlsColumn> columns;
-      for (const auto& strategy : pricing_.best(leant, above, limit)) {
+      for (const auto& strategy : pricing_.best(leant, above, limit, kUses).strategies) {
         double worth = gradient.back();
         for (const std::int32_t part : strategy.parts) worth += value[static_cast<std::size_t>(part)];
         if (worth > 0) columns.push_back(column(strategy.parts));
@@ -112,7 +114,7 @@ class LeastSquares {
       if (leaning_) return columns;
     }
     std::vector<NnlsColumn> columns;
-    for (const auto& strategy : pricing_.best(value, above, limit)) columns.push_back(column(strategy.parts));
+    for (const auto& strategy : pricing_.best(value, above, limit, kUses).strategies) columns.push_back(column(strategy.parts));
     return columns;
   }
 

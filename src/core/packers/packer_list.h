@@ -13,7 +13,11 @@ PackingPlan plan_ffd(const LengthHistogram& items, const PackerOptions& options,
 PackingPlan plan_bfd(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
 PackingPlan plan_spfhp(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
 PackingPlan plan_lpfhp(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+PackingPlan plan_optimal(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
 PackingPlan plan_nnlshp(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
+
+/// What plan_optimal() does after it has a first plan.
+PackingPlan optimize(PackingPlan first, const LengthHistogram& items, const PackerOptions& options, const std::stop_token& stop);
 PackingPlan plan_auto(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
 
 }  // namespace shardpack

@@ -10,13 +10,16 @@
 #include "base/units.h"
 #include "core/packers/packer_list.h"
 #include "shardpack/bounds.h"
+#include "shardpack/certificate.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
 
 namespace {
-constexpr std::array<PackerInfo, 10> kPackers{{
+constexpr std::array<PackerInfo, 11> kPackers{{
     {"auto", "the best packer for this histogram, by a rule on counts", 0, false, plan_auto},
+    {"optimal", "linear programming: the fewest rows there can be, or close to it, and a certificate of the bound", 0, false,
+     plan_optimal},
     {"nnlshp",
      "non-negative least squares histogram packing, as published by Krell et al. 2021; depth 3 unless -K says otherwise", 3,
      false, plan_nnlshp},
@@ -84,10 +87,17 @@ PackingPlan plan_packs(const LengthHistogram& items, std::string_view packer, co
   if (plan.packer.empty()) plan.packer = info.name;
   plan.canonicalize();
   plan.bound = lower_bound(placed, options.row_tokens, plan.max_segments);
+  const std::int64_t proven = bound_of(plan.certificate, placed);
+  if (proven > plan.bound.rows) {
+    plan.bound = {proven, BoundKind::lp};
+  } else {
+    plan.certificate = {};
+  }
 
-  const std::vector<Issue> issues = check_exact_cover(plan, placed);
+  std::vector<Issue> issues = check_exact_cover(plan, placed);
+  if (issues.empty()) issues = check_certificate(plan, placed);
   ensure(issues.empty(),
-         "packer " + plan.packer + " made no exact cover" + (issues.empty() ? "" : ": " + issues.front().message));
+         "packer " + plan.packer + " made a plan that does not hold" + (issues.empty() ? "" : ": " + issues.front().message));
   ensure(plan.gap() >= 0, "packer " + plan.packer + " needs fewer rows than the lower bound");
   return plan;
 }

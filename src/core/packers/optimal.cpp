@@ -1,0 +1,226 @@
+// The least rows there can be: column generation gives a bound, and diving whole rows that meet it, or nearly so.
+//
+// What the relaxation uses a whole number of times is taken. Of the few hundred rows that are left, those that it wants most are
+// taken and the rest is solved again, now only with strategies that there are items for, until nothing is left. Where a choice
+// has cost a row, others are tried (limited discrepancy search, Harvey and Ginsberg 1995).
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/column_generation.h"
+#include "core/packers/packer_list.h"
+#include "shardpack/bounds.h"
+
+namespace shardpack {
+namespace {
+
+using Strategy = ColumnGeneration::Strategy;
+
+/// Work for the bound, and for rows that meet it: see ColumnGeneration::work().
+constexpr std::int64_t kBoundWork = 100'000'000'000;
+constexpr std::int64_t kSearchWork = 20'000'000'000;
+constexpr std::int64_t kEffortFactor = 20;
+/// Table entries above which a pricing takes so long that the relaxation is left alone.
+constexpr std::int64_t kMaxTable = 1'000'000'000;
+/// Strategies that are worth so much less than a row are of no use after the relaxation.
+constexpr double kUselessLoss = 0.02;
+/// What the relaxation wants for more than this share of a row is taken together with what it wants most.
+constexpr double kSurelyWanted = 0.8;
+constexpr std::size_t kMaxChoices = 20;
+constexpr int kMaxDiscrepancies = 30;
+/// Whole numbers as the simplex method gives them.
+constexpr double kWhole = 1e-6;
+
+/// Rows chosen so far, and the items without a place.
+class PartialPlan {
+ public:
+  explicit PartialPlan(std::vector<std::int64_t> items) : left_(std::move(items)) {}
+
+  const std::vector<std::int64_t>& left() const { return left_; }
+  std::int64_t rows() const { return rows_; }
+  const std::vector<std::pair<Strategy, std::int64_t>>& chosen() const { return chosen_; }
+  bool complete() const {
+    return std::all_of(left_.begin(), left_.end(), [](std::int64_t items) { return items == 0; });
+  }
+
+  /// Adds `rows` rows of a strategy, less the parts for which no items are left. Rows without any are not added.
+  void take(Strategy strategy, std::int64_t rows) {
+    while (rows > 0 && !strategy.empty()) {
+      std::int64_t fitting = rows;
+      Strategy possible;  // in at least one row
+      for (std::size_t first = 0, last = 0; first < strategy.size(); first = last) {
+        while (last < strategy.size() && strategy[last] == strategy[first]) ++last;
+        const auto copies = static_cast<std::int64_t>(last - first);
+        const std::int64_t items = left_[static_cast<std::size_t>(strategy[first])];
+        fitting = std::min(fitting, items / copies);
+        possible.insert(possible.end(), static_cast<std::size_t>(std::min(copies, items)), strategy[first]);
+      }
+      if (fitting == 0) {
+        strategy = std::move(possible);
+        continue;
+      }
+      for (const std::int32_t part : strategy) left_[static_cast<std::size_t>(part)] -= fitting;
+      chosen_.emplace_back(strategy, fitting);
+      rows_ += fitting;
+      rows -= fitting;
+    }
+  }
+
+ private:
+  std::vector<std::int64_t> left_;
+  std::vector<std::pair<Strategy, std::int64_t>> chosen_;
+  std::int64_t rows_ = 0;
+};
+
+std::int64_t allowed(std::int64_t work, PlanEffort effort) {
+  switch (effort) {
+    case PlanEffort::fast:
+      return work / kEffortFactor;
+    case PlanEffort::normal:
+      return work;
+    case PlanEffort::thorough:
+      return work * kEffortFactor;
+  }
+  return work;
+}
+
+class Optimizer {
+ public:
+  Optimizer(PackingPlan first, const LengthHistogram& items, const PackerOptions& options, const LowerBound& bound,
+            const std::stop_token& stop)
+      : items_(items),
+        options_(options),
+        stop_(stop),
+        problem_(items, options.row_tokens, options.max_segments),
+        relaxation_(problem_, guessed_costs(bound)),
+        best_(std::move(first)),
+        best_rows_(best_.rows()),
+        bound_(bound.rows) {}
+
+  PackingPlan solve() {
+    relaxation_.add(strategies_of(best_));
+    relaxation_.solve_all(allowed(kBoundWork, options_.effort), stop_);
+    const Certificate certificate = relaxation_.certify();
+    bound_ = std::max(bound_, bound_of(certificate, items_));
+
+    PartialPlan plan(problem_.items);
+    take_whole(plan);
+    try_best_fit(plan);
+    relaxation_.forget(kUselessLoss);
+    relaxation_.add(single_lengths());
+    work_limit_ = relaxation_.work() + allowed(kSearchWork, options_.effort);
+    for (int discrepancies = 0; discrepancies <= kMaxDiscrepancies && !finished(); ++discrepancies) search(plan, discrepancies);
+
+    best_.certificate = certificate;
+    return std::move(best_);
+  }
+
+ private:
+  /// What an item of each length costs, in rows, as the simple bounds have it.
+  std::vector<double> guessed_costs(const LowerBound& bound) const {
+    std::vector<double> costs;
+    for (const Length length : problem_.lengths) {
+      const bool by_count = bound.kind == BoundKind::cardinality;
+      costs.push_back(by_count ? 1.0 / problem_.max_segments : static_cast<double>(length) / problem_.row_units);
+    }
+    return costs;
+  }
+
+  std::vector<Strategy> strategies_of(const PackingPlan& plan) const {
+    std::vector<Strategy> strategies(static_cast<std::size_t>(plan.strategies()));
+    for (std::int64_t s = 0; s < plan.strategies(); ++s) {
+      for (const Length length : plan.strategy(s)) {
+        const auto at = std::lower_bound(problem_.lengths.begin(), problem_.lengths.end(), length / problem_.slots_a_unit);
+        strategies[static_cast<std::size_t>(s)].push_back(static_cast<std::int32_t>(at - problem_.lengths.begin()));
+      }
+    }
+    return strategies;
+  }
+
+  std::vector<Strategy> single_lengths() const {
+    std::vector<Strategy> strategies;
+    for (std::int32_t i = 0; i < std::ssize(problem_.lengths); ++i) strategies.push_back({i});
+    return strategies;
+  }
+
+  bool finished() const { return best_rows_ <= bound_ || relaxation_.work() > work_limit_; }
+
+  /// Takes the whole rows of the last solution. \return the strategies that it uses for a part of a row, most wanted first
+  std::vector<std::pair<double, Strategy>> take_whole(PartialPlan& plan) {
+    std::vector<std::pair<double, Strategy>> parts;
+    const std::vector<double> rows = relaxation_.rows();
+    for (std::size_t s = 0; s < rows.size(); ++s) {
+      const double whole = std::floor(rows[s] + kWhole);
+      if (whole > 0) plan.take(relaxation_.strategies()[s], static_cast<std::int64_t>(whole));
+      if (rows[s] - whole > kWhole) parts.emplace_back(rows[s] - whole, relaxation_.strategies()[s]);
+    }
+    std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    return parts;
+  }
+
+  /// Keeps the plan with the rest packed by best fit, if that is better than the best one so far.
+  void try_best_fit(const PartialPlan& plan) {
+    LengthHistogram rest;
+    for (std::size_t i = 0; i < problem_.lengths.size(); ++i) {
+      if (plan.left()[i] > 0) rest.add(std::int64_t{problem_.lengths[i]} * problem_.slots_a_unit, plan.left()[i]);
+    }
+    PackingPlan whole = plan_lpfhp(rest, options_, stop_);
+    if (plan.rows() + whole.rows() >= best_rows_) return;
+    for (const auto& [strategy, rows] : plan.chosen()) {
+      std::vector<Length> lengths;
+      for (const std::int32_t part : strategy) {
+        lengths.push_back(problem_.lengths[static_cast<std::size_t>(part)] * problem_.slots_a_unit);
+      }
+      std::sort(lengths.rbegin(), lengths.rend());
+      whole.add(lengths, rows);
+    }
+    best_ = std::move(whole);
+    best_rows_ = best_.rows();
+  }
+
+  /// Dives from `plan` to complete ones, choosing otherwise than it would at first by `discrepancies` places in all.
+  void search(PartialPlan plan, int discrepancies) {
+    while (!plan.complete() && !finished()) {
+      const auto rest = relaxation_.solve_rest(plan.left(), best_rows_ - plan.rows(), stop_);
+      if (rest.rows == 0 || plan.rows() + rounded_up(rest.bound) >= best_rows_) return;
+      std::vector<std::pair<double, Strategy>> choices = take_whole(plan);
+      try_best_fit(plan);
+      if (choices.empty()) return;
+
+      const int others = std::min<int>(discrepancies, static_cast<int>(std::min(choices.size(), kMaxChoices)) - 1);
+      for (int other = 1; other <= others && !finished(); ++other) {
+        PartialPlan changed = plan;
+        changed.take(choices[static_cast<std::size_t>(other)].second, 1);
+        search(std::move(changed), discrepancies - other);
+      }
+      plan.take(choices.front().second, 1);
+      for (std::size_t c = 1; c < choices.size() && choices[c].first > kSurelyWanted; ++c) plan.take(choices[c].second, 1);
+      try_best_fit(plan);
+    }
+  }
+
+  const LengthHistogram& items_;
+  PackerOptions options_;
+  std::stop_token stop_;
+  PackingProblem problem_;
+  ColumnGeneration relaxation_;
+  PackingPlan best_;
+  std::int64_t best_rows_, bound_;
+  std::int64_t work_limit_ = 0;
+};
+
+}  // namespace
+
+PackingPlan optimize(PackingPlan first, const LengthHistogram& items, const PackerOptions& options, const std::stop_token& stop) {
+  const LowerBound bound = lower_bound(items, options.row_tokens, options.max_segments);
+  const std::int64_t table = std::ssize(items.counts()) * options.row_tokens;
+  if (first.rows() == bound.rows || table > kMaxTable) return first;
+  return Optimizer(std::move(first), items, options, bound, stop).solve();
+}
+
+PackingPlan plan_optimal(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop) {
+  return optimize(plan_lpfhp(items, options, stop), items, options, stop);
+}
+
+}  // namespace shardpack
