@@ -16,6 +16,7 @@
 #include "shardpack/packed_row.h"
 #include "shardpack/packer.h"
 #include "shardpack/packing_plan.h"
+#include "shardpack/parallelism.h"
 #include "shardpack/progress.h"
 #include "shardpack/row_sink.h"
 #include "shardpack/run_context.h"

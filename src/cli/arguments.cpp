@@ -246,6 +246,7 @@ Request parse_arguments(int argc, const char* const* argv) {
     if (option.standard != nullptr && option.taken_by(settings.command)) apply(settings, option, {option.standard});
   }
   for (const auto& [option, texts] : request.given) apply(settings, *option, texts);
+  settings.pack.policy.segment_multiple = resolve_segment_multiple(settings.segment_multiple, settings.parallelism);
   if (!settings.files_from.empty()) append_listed_files(settings.files_from, settings.inputs);
   return request;
 }

@@ -8,6 +8,7 @@
 
 #include "cli/terminal.h"
 #include "shardpack/jobs.h"
+#include "shardpack/parallelism.h"
 
 namespace shardpack {
 
@@ -21,7 +22,9 @@ struct Settings {
   std::vector<std::string> inputs;
   std::string output;  ///< "-" = standard output
 
-  PackOptions pack;                  ///< its parts serve scan and plan too
+  PackOptions pack;                        ///< its parts serve scan and plan too
+  std::optional<Length> segment_multiple;  ///< as given; pack.policy has what it comes to with `parallelism`
+  Parallelism parallelism;
   std::optional<double> fail_under;  ///< percent
   std::string write_lengths;         ///< scan: NPY file of all lengths, in input order
   VerifyOptions verify;

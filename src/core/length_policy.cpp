@@ -17,7 +17,12 @@ void check_policy(const LengthPolicy& policy) {
   if (L < 1) refuse("-L/--seq-length must be at least 1");
   if (policy.segment_multiple < 1) refuse("--segment-multiple must be at least 1");
   if (L % policy.segment_multiple != 0) {
-    refuse(fmt::format("a row of {} slots is not a multiple of --segment-multiple {}", with_commas(L), policy.segment_multiple));
+    const Length below = L - L % policy.segment_multiple;
+    refuse(
+        fmt::format("a row of {} slots cannot hold segments that take a multiple of {} slots each (--segment-multiple, or --cp, "
+                    "--tp and --sp); give -L {}{}",
+                    with_commas(L), policy.segment_multiple, below > 0 ? fmt::format("{} or ", below) : std::string(),
+                    std::int64_t{below} + policy.segment_multiple));
   }
   if (L < 1 + policy.append_eos + policy.prepend_bos) {
     refuse(fmt::format("a row of {} slots has no room for a token beside the added EOS and BOS; raise -L", L));

@@ -212,11 +212,24 @@ TEST_CASE("--print-config gives a file that gives the same settings again") {
         {"pack",     "in",          "-L",           "2048",     "-o",       "a \"b\" c",    "--seed",       "9",
          "--order",  "by-strategy", "--compress",   "zstd:7",   "--memory", "1G",           "--no-derived", "--force",
          "--eos-id", "0",           "--append-eos", "--format", "jsonl",    "--fail-under", "99.5",         "-q"},
-        {"plan", "in", "--packer", "ffd", "--nnls-weights", "tokens", "--segment-multiple", "4"}}) {
+        {"plan", "in", "--packer", "ffd", "--nnls-weights", "tokens", "--segment-multiple", "4"},
+        {"plan", "in", "--cp", "4", "--tp", "2", "--sp"}}) {
     const Request request = parse(words);
     folder.write("printed.toml", config_text(request.settings.command, request.given));
     CHECK(decisive(settings({words[0], "in", "--config", folder.path("printed.toml")})) == decisive(request.settings));
   }
+}
+
+TEST_CASE("--cp, --tp and --sp come to a segment multiple") {
+  CHECK(settings({"pack", "in"}).pack.policy.segment_multiple == 1);
+  CHECK(settings({"plan", "in", "--cp", "2"}).pack.policy.segment_multiple == 4);
+  CHECK(settings({"pack", "in", "--cp", "2", "--tp", "8", "--sp"}).pack.policy.segment_multiple == 16);
+  CHECK(settings({"pack", "in", "--tp", "8"}).pack.policy.segment_multiple == 1);
+  CHECK(settings({"pack", "in", "--segment-multiple", "32", "--cp", "2"}).pack.policy.segment_multiple == 32);
+  CHECK(
+      refusal({"pack", "in", "-L", "64", "-o", "out", "--segment-multiple", "2", "--cp", "2"}).find("leave it out, or give 4") !=
+      std::string::npos);
+  CHECK(refusal({"pack", "in", "--cp", "0"}).find("--cp: expected a whole number") == 0);
 }
 
 TEST_CASE("--files-from adds inputs, one a line") {
