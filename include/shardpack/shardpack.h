@@ -12,6 +12,8 @@
 #include "shardpack/item.h"
 #include "shardpack/jobs.h"
 #include "shardpack/length_histogram.h"
+#include "shardpack/ltd_schedule.h"
+#include "shardpack/ltd_selection.h"
 #include "shardpack/manifest.h"
 #include "shardpack/packed_row.h"
 #include "shardpack/packer.h"

@@ -23,7 +23,8 @@ BELOW = {
 PUBLIC = {
     "base": ["byte_buffer.h", "error.h", "types.h", "version.h", "progress.h"],
     "core": ["assignment.h", "bounds.h", "byte_buffer.h", "certificate.h", "fingerprint.h", "item.h", "length_histogram.h",
-             "packed_row.h", "packer.h", "packing_plan.h", "parallelism.h", "sequence_index.h", "sequence_source.h"],
+             "ltd_schedule.h", "ltd_selection.h", "packed_row.h", "packer.h", "packing_plan.h", "parallelism.h",
+             "sequence_index.h", "sequence_source.h"],
     "exec": ["run_context.h", "thread_pool.h"],
     "io": ["formats.h", "manifest.h", "row_sink.h"],
     "jobs": ["inspect.h", "jobs.h"],
