@@ -2,6 +2,7 @@
 #pragma once
 
 #include "shardpack/assignment.h"
+#include "shardpack/batch_plan.h"
 #include "shardpack/bounds.h"
 #include "shardpack/byte_buffer.h"
 #include "shardpack/certificate.h"

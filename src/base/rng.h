@@ -25,6 +25,11 @@ enum class RandomPurpose : std::uint32_t {
   row_order = 2,  ///< order of the rows of a partition
   partition_order = 3,
   sample = 4,
+  batch_order = 8,    ///< stream = epoch, here and below: order of the items, and among equal ones
+  batch_cuts = 9,     ///< gist: where the next batch is cut
+  batch_groups = 10,  ///< order of the rank groups
+  batch_drops = 11,   ///< which batches --tail drop leaves out
+  batch_figures = 12,
   record_key = 16,  ///< fingerprint keys (seed 0)
   position_key = 17,
   column_key = 18,
