@@ -56,6 +56,7 @@ struct PackOptions {
   LengthPolicy policy;
   std::string packer = "auto";
   PackerOptions packing;
+  std::string plan;  ///< a plan, or a folder with one for each partition, to be used instead of planning; empty = plan
   std::uint64_t seed = 0;
   std::optional<RowOrder> order;  ///< default: shuffled; input for the input-order packers
   std::int64_t pad_id = 0;

@@ -197,6 +197,9 @@ constexpr Option kOptions[] = {
     {"--plan-effort", "fast|normal|thorough", "normal", Section::rows, kPlanned, kNone, Kind::plain,
      "how hard optimal tries, and when auto turns to it",
      [](S& s, const V& v) { s.pack.packing.effort = static_cast<PlanEffort>(choice(v)); }},
+    {"--plan", "FILE|FOLDER", nullptr, Section::rows, kPack, kNone, Kind::plain,
+     "use this plan, or the plan-00000.json, ... of this folder (such as a packed dataset), instead of planning",
+     [](S& s, const V& v) { s.pack.plan = text(v); }},
     {"--nnls-weights", "paper|tokens", "paper", Section::rows, kPlanned, kNone, Kind::plain,
      "weighting of nnlshp: the published one, or by tokens",
      [](S& s, const V& v) { s.pack.packing.nnls_weights = static_cast<NnlsWeights>(choice(v)); }},
@@ -411,7 +414,7 @@ void check_settings(const Settings& settings) {
   if ((command & (kVerify | kInspect)) != 0 && !settings.inputs.empty() && settings.inputs.front() == "-") {
     refuse_use("standard input ('-') cannot be read twice; give a file or folder");
   }
-  if ((command & kPlanned) != 0 && policy.row_tokens == 0)
+  if ((command & kPlanned) != 0 && policy.row_tokens == 0 && settings.pack.plan.empty())
     refuse_use("how long is a row? Give -L N, the trainer's sequence length");
   if (policy.append_eos && !settings.pack.read.eos_id) refuse_use("--append-eos needs --eos-id N");
   if (policy.prepend_bos && !settings.pack.read.bos_id) refuse_use("--prepend-bos needs --bos-id N");

@@ -20,6 +20,7 @@
 #include "io/formats/sidecars.h"
 #include "io/input_list.h"
 #include "io/json.h"
+#include "io/plan_file.h"
 #include "shardpack/error.h"
 #include "shardpack/version.h"
 
@@ -241,6 +242,9 @@ std::vector<std::string> dependencies(const Settings& settings) {
   }
   for (const std::string& file : {settings.config_file, settings.files_from}) {
     if (!file.empty() && file != "-") names.push_back(file);
+  }
+  if (!settings.pack.plan.empty()) {
+    for (std::string& file : plan_files_in(settings.pack.plan)) names.push_back(std::move(file));
   }
   std::set<std::string> seen;  // with --allow-repeats
   names.erase(std::remove_if(names.begin(), names.end(), [&](const std::string& name) { return !seen.insert(name).second; }),

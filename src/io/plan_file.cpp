@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <limits>
 #include <string_view>
+#include <system_error>
 
 #include "base/checked.h"
 #include "io/json.h"
@@ -187,6 +189,30 @@ PlanFile plan_from_json(const std::string& text, const std::string& path) {
   plan.bound.kind = named<BoundKind>(json.at("bound_kind"), bound_kinds);
   if (json.has("certificate")) plan.certificate = read_certificate(json.at("certificate"), plan.row_tokens);
   return file;
+}
+
+std::string plan_file_name(std::size_t number) { return fmt::format("plan-{:05}.json", number); }
+
+std::vector<std::string> plan_files_in(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!fs::is_directory(path, error)) return {path};
+  std::size_t plans = 0;
+  for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    plans += name.starts_with("plan-") && name.ends_with(".json");
+  }
+  if (error) throw Error(ErrorCode::io, "cannot list: " + error.message(), path);
+  if (plans == 0) throw Error(ErrorCode::bad_data, fmt::format("no {} in it", plan_file_name(0)), path);
+  std::vector<std::string> files;
+  for (std::size_t number = 0; number < plans; ++number) {
+    files.push_back((fs::path(path) / plan_file_name(number)).string());
+    if (!fs::exists(files.back(), error)) {
+      throw Error(ErrorCode::bad_data, fmt::format("{} plans in it, and {} is not among them", plans, plan_file_name(number)),
+                  path);
+    }
+  }
+  return files;
 }
 
 }  // namespace shardpack

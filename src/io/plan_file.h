@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "shardpack/length_histogram.h"
 #include "shardpack/packing_plan.h"
@@ -19,5 +20,12 @@ std::string to_json(const PackingPlan& plan, const LengthHistogram& items);
 
 /// Inverse of to_json(). Checks types and ranges, not the cover. \throws Error{bad_data} naming `path` and the key.
 PlanFile plan_from_json(const std::string& text, const std::string& path);
+
+/// `path` itself, or the plan-00000.json, plan-00001.json, ... in that folder. \throws Error{bad_data} when there is none or one
+/// is missing in between
+std::vector<std::string> plan_files_in(const std::string& path);
+
+/// Of partition `number`: "plan-00007.json".
+std::string plan_file_name(std::size_t number);
 
 }  // namespace shardpack

@@ -13,6 +13,7 @@
 #include "io/plan_file.h"
 #include "io/source.h"
 #include "io/staged_output.h"
+#include "jobs/given_plans.h"
 #include "jobs/index_views.h"
 #include "jobs/pack_options.h"
 #include "jobs/partitions.h"
@@ -50,6 +51,12 @@ std::string shared_name(const std::vector<Partition>& partitions, std::string_vi
   return all ? first : std::string(mixed);
 }
 
+/// The segments that a row of these plans may have.
+std::int32_t segment_limit_of(const std::vector<Partition>& partitions, const PackOptions& options) {
+  if (!partitions.empty()) return partitions.front().plan.max_segments;
+  return segment_limit(find_packer(options.packer), options.packing.max_segments);
+}
+
 /// The manifest as far as the options, the scan and the plans decide it.
 Manifest describe(const PackOptions& options, const ScannedSource& scanned, const std::vector<Partition>& partitions,
                   const PlanningTotals& totals, const TailRows& tail) {
@@ -70,7 +77,7 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.plan = {
       .packer = shared_name(partitions, options.packer, "auto", [](const Partition& p) { return p.plan.packer; }),
       .bound_kind = shared_name(partitions, "l1", "mixed", [](const Partition& p) { return name(p.plan.bound.kind); }),
-      .max_segments = segment_limit(find_packer(options.packer), options.packing.max_segments),
+      .max_segments = segment_limit_of(partitions, options),
       .segment_multiple = options.policy.segment_multiple,
       .rows = totals.rows,
       .bound = totals.bound};
@@ -100,7 +107,7 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
   return {
       .row_tokens = manifest.row_tokens,
       .segment_multiple = options.policy.segment_multiple,
-      .max_segments = segment_limit(find_packer(options.packer), options.packing.max_segments),
+      .max_segments = manifest.plan.max_segments,
       .max_segments_in_row = static_cast<std::int32_t>(totals.max_segments_in_row),
       .id_type = manifest.id_type,
       .fill = {.pad = static_cast<std::uint32_t>(options.pad_id),
@@ -189,7 +196,7 @@ void write_dataset(const StagedOutput& staged, const SequenceSource& source, std
                             .sequences = partition.last - partition.first,
                             .rows = partition.plan.rows(),
                             .bound = partition.plan.bound.rows,
-                            .plan = fmt::format("plan-{:05}.json", p),
+                            .plan = plan_file_name(p),
                             .shards = {}};
     write_rows(rewriter, rows, p, entry);
     write_listed(staged, manifest, entry.plan, to_json(partition.plan, covered_items(partition.plan)));
@@ -257,8 +264,16 @@ std::int64_t listed_bytes(const Manifest& manifest) {
 
 }  // namespace
 
-PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
+PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& asked,
                 const RunContext& context) {
+  // Plans that are given say how long a row is, and must be of the policy that is asked for.
+  PackOptions options = asked;
+  std::vector<GivenPlan> given;
+  if (!options.plan.empty()) {
+    given = read_given_plans(options.plan);
+    adopt(options, given);
+  }
+
   // What can be refused is refused before anything is read; the place is ours from here on.
   check_pack_options(options);
   PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),
@@ -282,7 +297,8 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.
   check_overlong(index, planning.policy);
   std::vector<Partition> partitions = cut_partitions(index, options.partition_tokens);
-  const PlanningTotals totals = plan_partitions(partitions, index, planning, context);
+  if (!given.empty()) check_plan_count(given, options.plan, partitions.size());
+  const PlanningTotals totals = plan_partitions(partitions, index, planning, given, context);
   const TailRows tail = plan_tail(partitions, totals.rows, options);
 
   PackResult result;

@@ -85,12 +85,29 @@ IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max) {
   return *options.id_type;
 }
 
-std::vector<std::pair<std::string, std::string>> recorded_options(const PackOptions& options) {
-  std::vector<std::pair<std::string, std::string>> recorded;
+namespace {
+
+// JSON values.
+std::string text(std::string_view value) { return JsonWriter().value(value).take(); }
+std::string number(std::int64_t value) { return std::to_string(value); }
+std::string flag(bool value) { return value ? "true" : "false"; }
+
+}  // namespace
+
+std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy) {
+  constexpr std::array<std::string_view, 4> kOverlong{"error", "truncate", "split", "drop"};
+  return {{"overlong", text(kOverlong[static_cast<std::size_t>(policy.overlong)])},
+          {"truncate_side", text(policy.truncate_side == TruncateSide::end ? "end" : "start")},
+          {"split_min_tokens", number(policy.split_min_tokens)},
+          {"min_tokens", number(policy.min_tokens)},
+          {"append_eos", flag(policy.append_eos)},
+          {"prepend_bos", flag(policy.prepend_bos)},
+          {"segment_multiple", number(policy.segment_multiple)}};
+}
+
+std::vector<RecordedOption> recorded_options(const PackOptions& options) {
+  std::vector<RecordedOption> recorded;
   const auto add = [&](std::string name, std::string json) { recorded.emplace_back(std::move(name), std::move(json)); };
-  const auto text = [](std::string_view value) { return JsonWriter().value(value).take(); };
-  const auto number = [](std::int64_t value) { return std::to_string(value); };
-  const auto flag = [](bool value) { return std::string(value ? "true" : "false"); };
   const auto optional_number = [&](const std::optional<std::int64_t>& value) {
     return value ? number(*value) : std::string("null");
   };
@@ -98,7 +115,6 @@ std::vector<std::pair<std::string, std::string>> recorded_options(const PackOpti
     return type ? text(info(*type).name) : std::string(none);
   };
   const ReadOptions& read = options.read;
-  const LengthPolicy& policy = options.policy;
 
   add("format", read.format.empty() ? "null" : text(read.format));
   add("ids_column", text(read.ids_column));
@@ -118,14 +134,7 @@ std::vector<std::pair<std::string, std::string>> recorded_options(const PackOpti
   constexpr std::array<std::string_view, 3> kOrders{"shuffled", "by-strategy", "input"};
   add("order", text(kOrders[static_cast<std::size_t>(row_order(options))]));
 
-  constexpr std::array<std::string_view, 4> kOverlong{"error", "truncate", "split", "drop"};
-  add("overlong", text(kOverlong[static_cast<std::size_t>(policy.overlong)]));
-  add("truncate_side", text(policy.truncate_side == TruncateSide::end ? "end" : "start"));
-  add("split_min_tokens", number(policy.split_min_tokens));
-  add("min_tokens", number(policy.min_tokens));
-  add("append_eos", flag(policy.append_eos));
-  add("prepend_bos", flag(policy.prepend_bos));
-  add("segment_multiple", number(policy.segment_multiple));
+  for (RecordedOption& option : recorded_policy(options.policy)) recorded.push_back(std::move(option));
 
   add("pad_id", number(options.pad_id));
   add("position_start", number(options.position_start));

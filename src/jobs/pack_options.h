@@ -21,7 +21,13 @@ RowOrder row_order(const PackOptions& options);  ///< with the default filled in
 /// narrow for a source id.
 IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max);
 
-/// Every option that decides the bytes, for the manifest: name and JSON value.
-std::vector<std::pair<std::string, std::string>> recorded_options(const PackOptions& options);
+/// Name and JSON value, as the manifest records them.
+using RecordedOption = std::pair<std::string, std::string>;
+
+/// Every option that decides the bytes.
+std::vector<RecordedOption> recorded_options(const PackOptions& options);
+
+/// Those of them that say what is done to sequences before they are packed.
+std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy);
 
 }  // namespace shardpack

@@ -27,7 +27,7 @@ std::vector<Partition> cut_partitions(const SequenceIndex& index, std::int64_t p
 }
 
 PlanningTotals plan_partitions(std::vector<Partition>& partitions, const SequenceIndex& index, PlanningOptions options,
-                               const RunContext& context) {
+                               const std::vector<GivenPlan>& given, const RunContext& context) {
   PlanningTotals totals;
   context.progress.begin_stage("planning", static_cast<std::int64_t>(partitions.size()), "partitions");
   for (std::size_t p = 0; p < partitions.size(); ++p) {
@@ -35,7 +35,8 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
     Partition& partition = partitions[p];
     options.assign.partition = static_cast<std::int32_t>(p);
     const PolicyResult policy = apply_policy(index, partition.first, partition.last, options.policy);
-    partition.plan = plan_items(policy.items, options, context.stop);
+    partition.plan =
+        given.empty() ? plan_items(policy.items, options, context.stop) : plan_for(given[p], histogram(policy.items));
 
     for (std::size_t cause = 0; cause < totals.removed.size(); ++cause) {
       totals.removed[cause].sequences += policy.counts[cause].sequences;

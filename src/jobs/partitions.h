@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "jobs/given_plans.h"
 #include "jobs/planning.h"
 #include "shardpack/packing_plan.h"
 #include "shardpack/sequence_index.h"
@@ -35,8 +36,9 @@ struct PlanningTotals {
   LengthHistogram lengths;        ///< of the items in tokens, for predictions
 };
 
-/// Plan every partition (items are made and dropped again: only plans stay).
+/// Plan every partition (items are made and dropped again: only plans stay). \param given  plans to use instead, one for each
+/// partition; empty = make them
 PlanningTotals plan_partitions(std::vector<Partition>& partitions, const SequenceIndex& index, PlanningOptions options,
-                               const RunContext& context);
+                               const std::vector<GivenPlan>& given, const RunContext& context);
 
 }  // namespace shardpack
