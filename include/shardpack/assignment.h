@@ -34,6 +34,9 @@ struct AssignOptions {
 /// \throws Error{internal} when the plan is not an exact cover of the items. Pure; O(items + strategy entries).
 Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options);
 
+/// Rows of units as rows of the segments that `keep_together` consecutive items of a unit are (units_of() undone).
+Assignment spread_units(const Assignment& rows, std::int32_t keep_together);
+
 /// Order an existing assignment's rows (used by the input-order packers when an order is asked for).
 Assignment order_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options);
 
@@ -51,7 +54,8 @@ OrderedRows pack_sequential(std::vector<Item> items, Length row_tokens, std::int
 /// A segment may then hold nothing but an added EOS. With a segment limit a row is closed early.
 OrderedRows pack_concat(const std::vector<Item>& items, Length row_tokens, std::int32_t max_segments, Length segment_multiple);
 
-/// The plan that an assignment amounts to: strategies and counts, canonical.
-PackingPlan derive_plan(const OrderedRows& rows, std::string_view packer, Length row_tokens, std::int32_t max_segments);
+/// The plan that an assignment amounts to: strategies and counts, canonical, with a bound. With policy.keep_together above 1 each
+/// row holds whole units.
+PackingPlan derive_plan(const OrderedRows& rows, std::string_view packer, const LengthPolicy& policy, std::int32_t max_segments);
 
 }  // namespace shardpack

@@ -26,6 +26,8 @@ struct LengthPolicy {
   bool append_eos = false;      ///< where the sequence does not end in EOS already
   bool prepend_bos = false;     ///< where it does not begin with BOS already
   Length segment_multiple = 1;  ///< each segment starts on a multiple of this many slots; divides row_tokens
+  /// Every so many consecutive records of a file are a unit: they share a row, next to each other, whole, or go together.
+  std::int32_t keep_together = 1;
 
   friend bool operator==(const LengthPolicy&, const LengthPolicy&) = default;
 };
@@ -33,16 +35,16 @@ struct LengthPolicy {
 /// Bits of Item::added.
 inline constexpr std::uint8_t kAddedBos = 1, kAddedEos = 2;
 
-/// What a plan places: one sequence, or a piece of one.
+/// What a plan places: one sequence, a piece of one, or a unit of sequences that are kept together.
 struct Item {
   SequenceId sequence = 0;
   std::int64_t first_token = 0;  ///< of the source sequence
   Length tokens = 0;             ///< taken from the source; at least 1 (0 only where concat cut just before an added EOS)
-  Length slots = 0;              ///< tokens and what is added, rounded up to the segment multiple
-  std::int32_t segments = 1;
-  std::uint8_t added = 0;  ///< kAddedBos | kAddedEos
+  Length slots = 0;              ///< tokens and what is added, rounded up to the segment multiple, segment by segment
+  std::int32_t segments = 1;     ///< above 1: a unit, `sequence` the first of so many
+  std::uint8_t added = 0;        ///< kAddedBos | kAddedEos; of a unit, what any of its sequences has
 
-  Length length() const { return tokens + (added & 1) + (added >> 1); }  ///< tokens of the segment in the row
+  Length length() const { return tokens + (added & 1) + (added >> 1); }  ///< tokens of the one segment in the row
 };
 
 /// Why source tokens are not in the rows. The order is the manifest's.
@@ -65,7 +67,7 @@ struct RemovedRange {
 };
 
 struct PolicyResult {
-  std::vector<Item> items;            ///< in input order; pieces of a sequence in order
+  std::vector<Item> items;            ///< of one segment each, in input order; every keep_together of them are a unit
   std::vector<RemovedRange> removed;  ///< in input order; empty and null records have no tokens and no line
   RemovedCounts counts{};
   std::int64_t sequences = 0;  ///< with at least one item
@@ -75,12 +77,14 @@ struct PolicyResult {
 /// \throws Error{usage} for a policy that contradicts itself; the functions below check it as well.
 void check_policy(const LengthPolicy& policy);
 
-/// Apply `policy` to the sequences [first, last) of `index`.
-/// \throws Error{bad_data} for an over-long sequence under Overlong::error, naming its file and record (check_overlong() gives
-/// the whole picture first); Error{usage} for a policy that contradicts itself. Pure: callable from any thread.
+/// Apply `policy` to the sequences [first, last) of `index`, which begin and end between units.
+/// \throws Error{bad_data} for an empty record in a unit, and for an over-long sequence under Overlong::error, naming its file
+/// and record (check_overlong() gives the whole picture first); Error{usage} for a policy that contradicts itself. Pure: callable
+/// from any thread.
 PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, SequenceId last, const LengthPolicy& policy);
 
-/// The same rules on lengths alone, where no data are at hand: no sequence is taken to have its EOS or BOS already.
+/// The same rules on lengths alone, where no data are at hand: no sequence is taken to have its EOS or BOS already, and none can
+/// be kept together with another (Error{usage}).
 struct HistogramPolicyResult {
   LengthHistogram items;  ///< in slots
   RemovedCounts counts{};
@@ -89,9 +93,13 @@ struct HistogramPolicyResult {
 HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const LengthPolicy& policy);
 
 /// \throws Error{bad_data} when the policy is Overlong::error and there are over-long sequences: how many, the first of them,
-/// and what each other choice would cost. Error{usage} for a policy that contradicts itself.
+/// and what each other choice would cost; and for a file that is no whole number of units. Error{usage} for a policy that
+/// contradicts itself.
 void check_overlong(const SequenceIndex& index, const LengthPolicy& policy);
 void check_overlong(const LengthHistogram& sequences, const LengthPolicy& policy);
+
+/// The units that every `keep_together` consecutive items are, in their order: what a plan then places.
+std::vector<Item> units_of(const std::vector<Item>& items, std::int32_t keep_together);
 
 /// Items by slots: what a packer sees.
 LengthHistogram histogram(const std::vector<Item>& items);

@@ -2,6 +2,7 @@
 // from a histogram alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -39,14 +40,17 @@ struct PackingPlan {
   /// Sort the strategies (descending lexicographic by lengths), merge equal ones, drop counts of 0: equal plans get equal bytes.
   void canonicalize();
 
+  /// Items allowed in a row, 0 = no limit: max_segments counts segments, of which an item has policy.keep_together.
+  std::int32_t item_limit() const { return max_segments == 0 ? 0 : std::max(1, max_segments / policy.keep_together); }
+
   std::int64_t rows() const;  ///< sum of the counts
   std::int64_t gap() const { return rows() - bound.rows; }
 };
 
 struct PlanStats {
-  std::int64_t items = 0, slots_used = 0, rows = 0, padding = 0;  ///< padding in slots
-  double efficiency = 0;                                          ///< used slots / slots, 1 for no rows
-  double packing_factor = 0;                                      ///< items / rows, 0 for no rows
+  std::int64_t items = 0, segments = 0, slots_used = 0, rows = 0, padding = 0;  ///< padding in slots
+  double efficiency = 0;                                                        ///< used slots / slots, 1 for no rows
+  double packing_factor = 0;                                                    ///< items / rows, 0 for no rows
   std::int64_t max_segments_in_row = 0;
 };
 PlanStats stats(const PackingPlan& plan);

@@ -50,6 +50,18 @@ Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const
   return order_rows(rows, items, options);
 }
 
+Assignment spread_units(const Assignment& rows, std::int32_t keep_together) {
+  if (keep_together == 1) return rows;
+  Assignment result;
+  result.items.reserve(rows.items.size() * static_cast<std::size_t>(keep_together));
+  for (const std::int32_t unit : rows.items) {
+    for (std::int32_t i = 0; i < keep_together; ++i) result.items.push_back(unit * keep_together + i);
+  }
+  result.begin = rows.begin;
+  for (std::int64_t& begin : result.begin) begin *= keep_together;
+  return result;
+}
+
 Assignment order_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options) {
   if (options.order == RowOrder::by_strategy) return rows;
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows.rows()));

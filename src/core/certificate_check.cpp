@@ -52,7 +52,7 @@ CoarsePrices coarse(const Certificate& certificate, const PackingPlan& plan) {
     result.prices.back().second = std::max(result.prices.back().second, entry->second);
   }
   const std::int64_t fitting = result.prices.empty() ? 0 : result.slots / result.prices.front().first;
-  if (plan.max_segments > 0 && plan.max_segments < fitting) result.segments = plan.max_segments;
+  if (plan.max_segments > 0 && plan.item_limit() < fitting) result.segments = plan.item_limit();
   return result;
 }
 

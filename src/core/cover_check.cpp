@@ -61,8 +61,9 @@ class PlaceCounts {
 };
 
 bool well_formed(const PackingPlan& plan) {
-  return plan.row_tokens >= 1 && plan.max_segments >= 0 && plan.begin.size() == plan.count.size() + 1 &&
-         plan.begin.front() == 0 && plan.begin.back() == static_cast<std::int64_t>(plan.lengths.size()) &&
+  return plan.row_tokens >= 1 && plan.max_segments >= 0 && plan.policy.keep_together >= 1 &&
+         plan.begin.size() == plan.count.size() + 1 && plan.begin.front() == 0 &&
+         plan.begin.back() == static_cast<std::int64_t>(plan.lengths.size()) &&
          std::is_sorted(plan.begin.begin(), plan.begin.end());
 }
 
@@ -75,15 +76,16 @@ std::string words(Int128 number) {
 /// One strategy against the row length and the segment limit; its places are added to `places`.
 void check_strategy(const PackingPlan& plan, std::int64_t s, PlaceCounts& places, Findings& findings) {
   const std::span<const Length> strategy = plan.strategy(s);
-  const auto segments = static_cast<std::int64_t>(strategy.size());
+  const auto items = static_cast<std::int64_t>(strategy.size());
   const std::int64_t rows = plan.count[static_cast<std::size_t>(s)];
   const auto found = [&](const std::string& what) { findings.add("strategy", "strategy " + with_commas(s) + ": " + what); };
 
   if (rows < 1) found("used in " + std::to_string(rows) + " rows, expected at least 1");
-  if (segments == 0) found("places nothing");
+  if (items == 0) found("places nothing");
   if (!std::is_sorted(strategy.rbegin(), strategy.rend())) found("its lengths do not descend");
-  if (plan.max_segments > 0 && segments > plan.max_segments) {
-    found(with_commas(segments) + " segments in a row, at most " + with_commas(plan.max_segments) + " allowed");
+  if (plan.max_segments > 0 && items > plan.max_segments / plan.policy.keep_together) {
+    found(with_commas(items * plan.policy.keep_together) + " segments in a row, at most " + with_commas(plan.max_segments) +
+          " allowed");
   }
   Int128 slots = 0;
   for (const Length length : strategy) {

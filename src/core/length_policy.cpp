@@ -34,9 +34,22 @@ void check_policy(const LengthPolicy& policy) {
   if (policy.split_min_tokens > L) {
     refuse(fmt::format("--split-min-tokens {} would drop every last piece: a row has {} slots", policy.split_min_tokens, L));
   }
+  if (policy.keep_together < 1) refuse("--keep-together counts sequences, from 1");
+  if (policy.keep_together > 1 && (policy.overlong == Overlong::truncate || policy.overlong == Overlong::split)) {
+    refuse("sequences that are kept together are never cut: with --keep-together, --overlong is error or drop");
+  }
 }
 
 namespace {
+
+/// BOS and EOS where they are missing and wanted, as bits of Item::added.
+int missing_ends(std::uint8_t ends, const LengthPolicy& policy) {
+  const int bos = policy.prepend_bos && (ends & SequenceIndex::kBeginsWithBos) == 0 ? kAddedBos : 0;
+  const int eos = policy.append_eos && (ends & SequenceIndex::kEndsWithEos) == 0 ? kAddedEos : 0;
+  return bos | eos;
+}
+
+int count_of(int added) { return (added & 1) + (added >> 1); }
 
 /// The rule for one sequence of `tokens` >= 1 tokens. Calls
 ///   place(first_token, tokens, added, repeat): `repeat` pieces of `tokens` tokens, one after the other, from first_token on;
@@ -48,10 +61,8 @@ void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& po
   if (tokens < policy.min_tokens) return remove(std::int64_t{0}, tokens, RemovalCause::too_short);
 
   const std::int64_t row = policy.row_tokens;
-  const int bos = policy.prepend_bos && (ends & SequenceIndex::kBeginsWithBos) == 0 ? kAddedBos : 0;
-  const int eos = policy.append_eos && (ends & SequenceIndex::kEndsWithEos) == 0 ? kAddedEos : 0;
-  const auto added_tokens = [](int bits) { return (bits & 1) + (bits >> 1); };
-  if (tokens + added_tokens(bos | eos) <= row) return place(std::int64_t{0}, tokens, bos | eos, std::int64_t{1});
+  const int missing = missing_ends(ends, policy), bos = missing & kAddedBos, eos = missing & kAddedEos;
+  if (tokens + count_of(missing) <= row) return place(std::int64_t{0}, tokens, bos | eos, std::int64_t{1});
 
   switch (policy.overlong) {
     case Overlong::error:
@@ -62,7 +73,7 @@ void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& po
       // The cut comes first: the side that was cut off gets its BOS or EOS anew, whatever the source had further on.
       const bool at_end = policy.truncate_side == TruncateSide::end;
       const int added = at_end ? bos | (policy.append_eos ? kAddedEos : 0) : (policy.prepend_bos ? kAddedBos : 0) | eos;
-      const std::int64_t keep = std::min(tokens, row - added_tokens(added));
+      const std::int64_t keep = std::min(tokens, row - count_of(added));
       const std::int64_t cut = tokens - keep;
       if (!at_end && cut > 0) remove(std::int64_t{0}, cut, RemovalCause::truncated);
       place(at_end ? std::int64_t{0} : cut, keep, added, std::int64_t{1});
@@ -106,6 +117,136 @@ void count_removal(RemovedCounts& counts, RemovalCause cause, bool whole_sequenc
   count.tokens = checked_add(count.tokens, checked_mul(tokens, times, "removed tokens"), "removed tokens");
 }
 
+// ---- sequences that are kept together ---------------------------------------------------------------------------------------
+
+/// A unit as it would lie in a row.
+struct Unit {
+  std::vector<Item> items;  // tokens and slots only where it fits
+  std::int64_t tokens = 0, slots = 0;
+  bool too_short = false;  // one of its sequences is, and so are all
+};
+
+std::int64_t record_tokens(const SourceFile& file, std::int64_t record) {
+  const auto at = static_cast<std::size_t>(record);
+  return file.record_begin[at + 1] - file.record_begin[at];
+}
+
+/// The unit that begins with `record` of `file`. \throws Error{bad_data} for an empty record in it
+void read_unit(const SequenceIndex& index, std::size_t f, std::int64_t record, const LengthPolicy& policy, Unit& unit) {
+  const SourceFile& file = index.files()[f];
+  unit = {.items = std::move(unit.items)};
+  unit.items.clear();
+  for (std::int64_t r = record; r < record + policy.keep_together; ++r) {
+    const std::int64_t tokens = record_tokens(file, r);
+    if (tokens == 0) {
+      throw Error(
+          ErrorCode::bad_data,
+          fmt::format("an empty record among {} that are kept together (records {} to {}); take the whole unit out of the data",
+                      policy.keep_together, with_commas(record), with_commas(record + policy.keep_together - 1)),
+          file.name, fmt::format("record {}", with_commas(r)));
+    }
+    const SequenceId sequence = index.first_sequence(static_cast<std::int32_t>(f)) + r;
+    const int added = missing_ends(index.ends(sequence), policy);
+    const std::int64_t multiple = policy.segment_multiple, slots = ceil_div(tokens + count_of(added), multiple) * multiple;
+    unit.tokens += tokens;
+    unit.slots += slots;
+    unit.too_short |= tokens < policy.min_tokens;
+    Item item{.sequence = sequence, .added = static_cast<std::uint8_t>(added)};
+    if (slots <= policy.row_tokens) {
+      item.tokens = static_cast<Length>(tokens);
+      item.slots = static_cast<Length>(slots);
+    }
+    unit.items.push_back(item);
+  }
+}
+
+/// Calls visit(file, first record of a unit) for every unit of the sequences [first, last), which begin and end between units.
+template <class Visit>
+void for_each_unit(const SequenceIndex& index, SequenceId first, SequenceId last, std::int32_t together, Visit visit) {
+  for (std::size_t f = 0; f < index.files().size(); ++f) {
+    const SequenceId base = index.first_sequence(static_cast<std::int32_t>(f));
+    const std::int64_t begin = std::max(first - base, std::int64_t{0}), end = std::min(last - base, index.files()[f].records());
+    if (begin >= end) continue;
+    ensure(begin % together == 0 && end % together == 0, "partitions are cut between units");
+    for (std::int64_t record = begin; record < end; record += together) visit(f, record);
+  }
+}
+
+PolicyResult apply_to_units(const SequenceIndex& index, SequenceId first, SequenceId last, const LengthPolicy& policy) {
+  PolicyResult result;
+  Unit unit;
+  for_each_unit(index, first, last, policy.keep_together, [&](std::size_t f, std::int64_t record) {
+    read_unit(index, f, record, policy, unit);
+    const bool over = unit.slots > policy.row_tokens;
+    if (unit.too_short || over) {
+      if (!unit.too_short && policy.overlong == Overlong::error) {
+        throw Error(ErrorCode::bad_data,
+                    fmt::format("a unit takes {} slots, a row has {}", with_commas(unit.slots), with_commas(policy.row_tokens)),
+                    index.files()[f].name, fmt::format("record {}", with_commas(record)));
+      }
+      const RemovalCause cause = unit.too_short ? RemovalCause::too_short : RemovalCause::dropped;
+      for (std::int32_t i = 0; i < policy.keep_together; ++i) {
+        const std::int64_t tokens = record_tokens(index.files()[f], record + i);
+        result.removed.push_back({unit.items[static_cast<std::size_t>(i)].sequence, 0, tokens, cause});
+        count_removal(result.counts, cause, true, tokens, 1);
+      }
+      return;
+    }
+    for (const Item& item : unit.items) {
+      result.items.push_back(item);
+      result.added_bos += (item.added & kAddedBos) != 0;
+      result.added_eos += (item.added & kAddedEos) != 0;
+    }
+    result.sequences += policy.keep_together;
+  });
+  return result;
+}
+
+/// check_overlong() for units, and whether every file is a whole number of them.
+void check_units(const SequenceIndex& index, const LengthPolicy& policy) {
+  for (const SourceFile& file : index.files()) {
+    if (const std::int64_t left = file.records() % policy.keep_together; left > 0) {
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("{} records are kept together by {}, which leaves {} over", with_commas(file.records()),
+                              policy.keep_together, left),
+                  file.name);
+    }
+  }
+  Unit unit;
+  std::int64_t units = 0, over = 0, over_tokens = 0, first_slots = 0;
+  std::size_t first_file = 0;
+  std::int64_t first_record = 0;
+  for_each_unit(index, 0, index.sequences(), policy.keep_together, [&](std::size_t f, std::int64_t record) {
+    read_unit(index, f, record, policy, unit);
+    ++units;
+    if (unit.too_short || unit.slots <= policy.row_tokens) return;
+    if (over++ == 0) {
+      first_file = f;
+      first_record = record;
+      first_slots = unit.slots;
+    }
+    over_tokens += unit.tokens;
+  });
+  if (over == 0 || policy.overlong != Overlong::error) return;
+  throw Error(
+      ErrorCode::bad_data,
+      fmt::format(
+          "{} of {} units of {} sequences are longer than a row of {} slots (this first one takes {}); they are never cut: "
+          "choose --overlong drop (loses {} tokens), or raise -L",
+          with_commas(over), with_commas(units), policy.keep_together, with_commas(policy.row_tokens), with_commas(first_slots),
+          with_commas(over_tokens)),
+      index.files()[first_file].name, fmt::format("record {}", with_commas(first_record)));
+}
+
+/// Lengths alone do not tell which sequences follow each other.
+void refuse_units(const LengthPolicy& policy) {
+  if (policy.keep_together > 1) {
+    throw Error(ErrorCode::usage, "a histogram does not tell which sequences --keep-together keeps together; give the shards");
+  }
+}
+
+// ---- over-long sequences ----------------------------------------------------------------------------------------------------
+
 /// The message of check_overlong() from the lengths that are over.
 std::string overlong_message(const LengthHistogram& over, std::int64_t all, LengthPolicy policy, std::string_view first) {
   const auto cost = [&](Overlong choice) {
@@ -138,6 +279,7 @@ bool is_overlong(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& pol
 
 PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, SequenceId last, const LengthPolicy& policy) {
   check_policy(policy);
+  if (policy.keep_together > 1) return apply_to_units(index, first, last, policy);
   PolicyResult result;
   result.items.reserve(static_cast<std::size_t>(last - first));
   for (std::size_t f = 0; f < index.files().size(); ++f) {
@@ -183,6 +325,7 @@ PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, Sequence
 
 HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const LengthPolicy& policy) {
   check_policy(policy);
+  refuse_units(policy);
   HistogramPolicyResult result;
   for (const LengthCount& entry : sequences.counts()) {
     if (entry.length == 0) {
@@ -210,6 +353,7 @@ HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const Lengt
 
 void check_overlong(const SequenceIndex& index, const LengthPolicy& policy) {
   check_policy(policy);
+  if (policy.keep_together > 1) return check_units(index, policy);
   if (policy.overlong != Overlong::error) return;
   LengthHistogram over;
   SequenceId first = -1;
@@ -233,12 +377,32 @@ void check_overlong(const SequenceIndex& index, const LengthPolicy& policy) {
 
 void check_overlong(const LengthHistogram& sequences, const LengthPolicy& policy) {
   check_policy(policy);
+  refuse_units(policy);
   if (policy.overlong != Overlong::error) return;
   LengthHistogram over;
   for (const LengthCount& entry : sequences.counts()) {
     if (is_overlong(entry.length, 0, policy)) over.add(entry.length, entry.count);
   }
   if (over.sequences() > 0) throw Error(ErrorCode::bad_data, overlong_message(over, sequences.sequences(), policy, ""));
+}
+
+std::vector<Item> units_of(const std::vector<Item>& items, std::int32_t keep_together) {
+  const auto together = static_cast<std::size_t>(keep_together);
+  ensure(items.size() % together == 0, "the items are whole units");
+  std::vector<Item> units;
+  units.reserve(items.size() / together);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (i % together == 0) {
+      units.push_back(items[i]);
+      continue;
+    }
+    Item& unit = units.back();
+    unit.tokens += items[i].tokens;
+    unit.slots += items[i].slots;
+    unit.segments += items[i].segments;
+    unit.added |= items[i].added;
+  }
+  return units;
 }
 
 LengthHistogram histogram(const std::vector<Item>& items) {

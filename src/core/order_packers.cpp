@@ -83,20 +83,27 @@ OrderedRows pack_concat(const std::vector<Item>& items, Length row_tokens, std::
   return result;
 }
 
-PackingPlan derive_plan(const OrderedRows& rows, std::string_view packer, Length row_tokens, std::int32_t max_segments) {
+PackingPlan derive_plan(const OrderedRows& rows, std::string_view packer, const LengthPolicy& policy, std::int32_t max_segments) {
   PackingPlan plan;
   plan.packer = packer;
-  plan.row_tokens = row_tokens;
+  plan.row_tokens = policy.row_tokens;
   plan.max_segments = max_segments;
+  plan.policy = policy;
+  const auto together = static_cast<std::size_t>(policy.keep_together);
   std::vector<Length> lengths;
   for (std::int64_t r = 0; r < rows.rows.rows(); ++r) {
     lengths.clear();
-    for (const std::int32_t item : rows.rows.row(r)) lengths.push_back(rows.items[static_cast<std::size_t>(item)].slots);
+    const std::span<const std::int32_t> row = rows.rows.row(r);
+    ensure(row.size() % together == 0, "a row holds whole units");
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (i % together == 0) lengths.push_back(0);
+      lengths.back() += rows.items[static_cast<std::size_t>(row[i])].slots;
+    }
     std::ranges::sort(lengths, std::greater<>());
     plan.add(lengths, 1);
   }
   plan.canonicalize();
-  plan.bound = lower_bound(covered_items(plan), row_tokens, max_segments);
+  plan.bound = lower_bound(covered_items(plan), plan.row_tokens, plan.item_limit());
   return plan;
 }
 

@@ -50,13 +50,14 @@ PlanStats stats(const PackingPlan& plan) {
   for (std::int64_t s = 0; s < plan.strategies(); ++s) {
     const std::span<const Length> strategy = plan.strategy(s);
     const std::int64_t rows = plan.count[static_cast<std::size_t>(s)];
-    const auto segments = static_cast<std::int64_t>(strategy.size());
+    const auto items = static_cast<std::int64_t>(strategy.size());
     const std::int64_t slots = std::accumulate(strategy.begin(), strategy.end(), std::int64_t{0});
     result.rows = checked_add(result.rows, rows, "the number of rows");
-    result.items = checked_add(result.items, checked_mul(rows, segments, "the number of items"), "the number of items");
+    result.items = checked_add(result.items, checked_mul(rows, items, "the number of items"), "the number of items");
     result.slots_used = checked_add(result.slots_used, checked_mul(rows, slots, "the number of slots"), "the number of slots");
-    result.max_segments_in_row = std::max(result.max_segments_in_row, segments);
+    result.max_segments_in_row = std::max(result.max_segments_in_row, items * plan.policy.keep_together);
   }
+  result.segments = checked_mul(result.items, plan.policy.keep_together, "the number of segments");
   const std::int64_t all_slots = checked_mul(result.rows, plan.row_tokens, "the number of slots");
   result.padding = all_slots - result.slots_used;
   result.efficiency = all_slots == 0 ? 1 : static_cast<double>(result.slots_used) / static_cast<double>(all_slots);

@@ -28,9 +28,8 @@ constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::array<std::string_view, 4> kOverlong{"error", "truncate", "split", "drop"};
 constexpr std::array<std::string_view, 2> kTruncateSides{"end", "start"};
 
-// The only ones so far: a token takes one slot, and an item is one sequence or a piece of one.
+// The only one so far: a token takes one slot.
 constexpr std::string_view kSlotRule = "tokens";
-constexpr std::int64_t kKeepTogether = 1;
 
 void write_policy(JsonWriter& json, const LengthPolicy& policy) {
   json.key("policy").begin_object(kOnOneLine);
@@ -38,7 +37,7 @@ void write_policy(JsonWriter& json, const LengthPolicy& policy) {
   json.member("append_eos", policy.append_eos);
   json.member("prepend_bos", policy.prepend_bos);
   json.member("slot_rule", kSlotRule);
-  json.member("keep_together", kKeepTogether);
+  json.member("keep_together", policy.keep_together);
   json.member("truncate_side", kTruncateSides[static_cast<std::size_t>(policy.truncate_side)]);
   json.member("split_min_tokens", policy.split_min_tokens);
   json.member("min_tokens", policy.min_tokens);
@@ -60,7 +59,7 @@ LengthPolicy read_policy(const Json& json) {
   policy.append_eos = json.at("append_eos").as_bool();
   policy.prepend_bos = json.at("prepend_bos").as_bool();
   named<int>(json.at("slot_rule"), std::array{kSlotRule});
-  json.at("keep_together").as_int(kKeepTogether, kKeepTogether);
+  policy.keep_together = static_cast<std::int32_t>(json.at("keep_together").as_int(1, kMaxLength));
   policy.truncate_side = named<TruncateSide>(json.at("truncate_side"), kTruncateSides);
   policy.split_min_tokens = static_cast<Length>(json.at("split_min_tokens").as_int(0, kMaxLength));
   policy.min_tokens = static_cast<Length>(json.at("min_tokens").as_int(0, kMaxLength));
@@ -173,6 +172,10 @@ PlanFile plan_from_json(const std::string& text, const std::string& path) {
   plan.max_segments = static_cast<std::int32_t>(json.at("max_segments").as_int(0, std::numeric_limits<std::int32_t>::max()));
   plan.policy = read_policy(json.at("policy"));
   plan.policy.row_tokens = plan.row_tokens;
+  if (plan.max_segments > 0 && plan.max_segments < plan.policy.keep_together) {
+    json.at("max_segments")
+        .fail(fmt::format("{} are fewer than the {} that are kept together", plan.max_segments, plan.policy.keep_together));
+  }
   plan.policy.segment_multiple = static_cast<Length>(json.at("segment_multiple").as_int(1, plan.row_tokens));
   file.items = read_histogram(json.at("histogram"), plan.row_tokens);
   read_entries(json.at("entries"), plan);

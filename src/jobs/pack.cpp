@@ -276,7 +276,7 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
 
   // What can be refused is refused before anything is read; the place is ours from here on.
   check_pack_options(options);
-  PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),
+  PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
                            .packer = options.packer,
                            .packing = options.packing,
                            .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
@@ -296,7 +296,7 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
 
   // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.
   check_overlong(index, planning.policy);
-  std::vector<Partition> partitions = cut_partitions(index, options.partition_tokens);
+  std::vector<Partition> partitions = cut_partitions(index, options.partition_tokens, options.policy.keep_together);
   if (!given.empty()) check_plan_count(given, options.plan, partitions.size());
   const PlanningTotals totals = plan_partitions(partitions, index, planning, given, context);
   const TailRows tail = plan_tail(partitions, totals.rows, options);

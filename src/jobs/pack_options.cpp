@@ -102,7 +102,8 @@ std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy) {
           {"min_tokens", number(policy.min_tokens)},
           {"append_eos", flag(policy.append_eos)},
           {"prepend_bos", flag(policy.prepend_bos)},
-          {"segment_multiple", number(policy.segment_multiple)}};
+          {"segment_multiple", number(policy.segment_multiple)},
+          {"keep_together", number(policy.keep_together)}};
 }
 
 std::vector<RecordedOption> recorded_options(const PackOptions& options) {

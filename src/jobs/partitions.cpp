@@ -6,19 +6,21 @@
 
 namespace shardpack {
 
-std::vector<Partition> cut_partitions(const SequenceIndex& index, std::int64_t partition_tokens) {
+std::vector<Partition> cut_partitions(const SequenceIndex& index, std::int64_t partition_tokens, std::int32_t keep_together) {
   std::vector<Partition> partitions;
   Partition open;
   std::int64_t tokens = 0;
   for (const SourceFile& file : index.files()) {
-    for (std::size_t record = 0; record + 1 < file.record_begin.size(); ++record) {
-      const std::int64_t length = file.record_begin[record + 1] - file.record_begin[record];
-      if (open.last > open.first && (tokens + length > partition_tokens || open.last - open.first == kPartitionSequences)) {
+    const auto together = static_cast<std::size_t>(keep_together);
+    for (std::size_t record = 0; record + together < file.record_begin.size(); record += together) {
+      const std::int64_t length = file.record_begin[record + together] - file.record_begin[record];
+      const std::int64_t sequences = open.last + keep_together - open.first;
+      if (open.last > open.first && (tokens + length > partition_tokens || sequences > kPartitionSequences)) {
         partitions.push_back(open);
         open.first = open.last;
         tokens = 0;
       }
-      ++open.last;
+      open.last += keep_together;
       tokens += length;
     }
   }
@@ -35,8 +37,8 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
     Partition& partition = partitions[p];
     options.assign.partition = static_cast<std::int32_t>(p);
     const PolicyResult policy = apply_policy(index, partition.first, partition.last, options.policy);
-    partition.plan =
-        given.empty() ? plan_items(policy.items, options, context.stop) : plan_for(given[p], histogram(policy.items));
+    partition.plan = given.empty() ? plan_items(policy.items, options, context.stop)
+                                   : plan_for(given[p], planned_items(policy.items, options.policy));
 
     for (std::size_t cause = 0; cause < totals.removed.size(); ++cause) {
       totals.removed[cause].sequences += policy.counts[cause].sequences;
@@ -50,7 +52,7 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
     }
     const PlanStats plan = stats(partition.plan);
     totals.sequences += policy.sequences;
-    totals.segments += plan.items;
+    totals.segments += plan.segments;
     totals.tokens += tokens;
     totals.added_eos += policy.added_eos;
     totals.added_bos += policy.added_bos;

@@ -21,9 +21,9 @@ struct Partition {
   std::int64_t kept_rows() const { return plan.rows() - dropped_rows; }
 };
 
-/// Consecutive sequences up to `partition_tokens` source tokens and kPartitionSequences records each; a longer sequence has a
-/// partition of its own. Every record lies in exactly one.
-std::vector<Partition> cut_partitions(const SequenceIndex& index, std::int64_t partition_tokens);
+/// Consecutive sequences up to `partition_tokens` source tokens and kPartitionSequences records each; a longer sequence (or unit
+/// of `keep_together` of them, which are never parted) has a partition of its own. Every record lies in exactly one.
+std::vector<Partition> cut_partitions(const SequenceIndex& index, std::int64_t partition_tokens, std::int32_t keep_together);
 
 /// What planning all partitions found.
 struct PlanningTotals {

@@ -50,7 +50,7 @@ PlanResult plan(const std::vector<std::string>& inputs, const ReadOptions& read,
     result.tokens = histogram->tokens();
     return result;
   }
-  const PlanningOptions planning{.policy = effective_policy(options.policy, options.packer),
+  const PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
                                  .packer = options.packer,
                                  .packing = options.packing,
                                  .assign = {}};

@@ -20,8 +20,11 @@ struct PlanningOptions {
 };
 
 /// The policy that items are made under: concat cuts at row ends anyway, so over-long sequences are no error there.
-/// \throws Error{usage} for a policy that contradicts itself or the packer
-LengthPolicy effective_policy(LengthPolicy policy, std::string_view packer);
+/// \throws Error{usage} for a policy that contradicts itself, the packer or the limit of segments
+LengthPolicy effective_policy(LengthPolicy policy, std::string_view packer, std::int32_t max_segments);
+
+/// What a plan of these items places, in slots: items, or the units that they are.
+LengthHistogram planned_items(const std::vector<Item>& items, const LengthPolicy& policy);
 
 /// The plan of one partition's items.
 PackingPlan plan_items(const std::vector<Item>& items, const PlanningOptions& options, std::stop_token stop);

@@ -49,9 +49,7 @@ DroppedRows drop_last_rows(OrderedRows& rows, Partition& partition) {
   rows.rows.begin.resize(kept_rows + 1);
   rows.rows.items.resize(kept);
 
-  const LengthPolicy policy = partition.plan.policy;
-  partition.plan = derive_plan(rows, partition.plan.packer, partition.plan.row_tokens, partition.plan.max_segments);
-  partition.plan.policy = policy;
+  partition.plan = derive_plan(rows, partition.plan.packer, partition.plan.policy, partition.plan.max_segments);
   partition.dropped_rows = 0;
   return dropped;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <string_view>
 
@@ -22,8 +23,9 @@ std::uint64_t hash_of(std::span<const Length> lengths) {
 /// \return what is wrong with one strategy; empty when it fits
 std::string misfit(const PackingPlan& plan, std::span<const Length> lengths) {
   if (lengths.empty()) return "has no lengths";
-  if (plan.max_segments > 0 && static_cast<std::int64_t>(lengths.size()) > plan.max_segments) {
-    return fmt::format("has {} segments, the limit is {}", lengths.size(), plan.max_segments);
+  const std::int64_t segments = std::ssize(lengths) * plan.policy.keep_together;
+  if (plan.max_segments > 0 && segments > plan.max_segments) {
+    return fmt::format("has {} segments, the limit is {}", segments, plan.max_segments);
   }
   std::int64_t slots = 0;
   for (std::size_t i = 0; i < lengths.size(); ++i) {
@@ -61,7 +63,7 @@ void check_bound(const PlanFile& file, const std::string& name, IssueList& issue
   const PackingPlan& plan = file.plan;
   for (const Issue& issue : check_certificate(plan, file.items)) issues.add(issue.kind, name, issue.message);
   if (plan.bound.kind == BoundKind::lp) return;
-  const LowerBound found = lower_bound(file.items, plan.row_tokens, plan.max_segments);
+  const LowerBound found = lower_bound(file.items, plan.row_tokens, plan.item_limit());
   if (plan.bound.rows != found.rows || plan.bound.kind != found.kind) {
     issues.add("bound", name,
                fmt::format("bound is {} ({}), the histogram gives {} ({})", with_commas(plan.bound.rows),

@@ -148,8 +148,13 @@ class RowCheck {
 
   void compare_with_plan() {
     if (origin_.plan == nullptr) return;
+    const auto together = static_cast<std::size_t>(origin_.plan->plan().policy.keep_together);
+    if (!holds_units(together)) return;
     lengths_.clear();
-    for (const Segment& segment : segments_) lengths_.push_back(static_cast<Length>(segment.slots));
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      if (s % together == 0) lengths_.push_back(0);
+      lengths_.back() += static_cast<Length>(segments_[s].slots);
+    }
     std::ranges::sort(lengths_, std::greater<>());
     const std::int64_t strategy = origin_.plan->find(lengths_);
     if (strategy >= 0) {
@@ -157,6 +162,28 @@ class RowCheck {
     } else {
       report("cover", fmt::format("holds {}, which is no strategy of {}", show_lengths(lengths_), origin_.plan_file));
     }
+  }
+
+  /// Are the row's segments whole units of `together` consecutive records each?
+  bool holds_units(std::size_t together) {
+    if (together == 1) return true;
+    const auto fault = [&](const std::string& what) {
+      report("unit", fmt::format("{}; {} consecutive records are kept together", what, together));
+      return false;
+    };
+    if (segments_.size() % together != 0) return fault(fmt::format("{} segments are no whole number of units", segments_.size()));
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const auto source = rows_.source.subspan(3 * (first_segment() + s), 3),
+                 first = rows_.source.subspan(3 * (first_segment() + s - s % together), 3);
+      const auto place = static_cast<std::int64_t>(s % together);
+      const bool belongs =
+          source[0] == first[0] && source[1] == first[1] + place && first[1] % static_cast<std::int64_t>(together) == 0;
+      if (!belongs || source[2] != 0) {
+        return fault(fmt::format("segment {}: record {} from token {} on is not number {} of the unit of record {}", s + 1,
+                                 with_commas(source[1]), with_commas(source[2]), place + 1, with_commas(first[1])));
+      }
+    }
+    return true;
   }
 
   template <class Id>

@@ -217,13 +217,16 @@ std::string plan_to_text(const PlanView& view) {
       "plan", fmt::format("{}, rows of {} slots{}", plan.packer, with_commas(plan.row_tokens),
                           plan.max_segments > 0 ? fmt::format(", at most {} segments", plan.max_segments) : std::string()));
   text += report_line("rows", with_commas(figures.rows));
-  text += report_line("items", fmt::format("{} of {} in all, {} lengths", with_commas(figures.items),
+  const std::int32_t together = plan.policy.keep_together;
+  text += report_line("items", fmt::format("{}{} of {} in all, {} lengths", with_commas(figures.items),
+                                           together > 1 ? fmt::format(" units of {} sequences", together) : std::string(),
                                            counted(figures.slots_used, "slot", "slots"),
                                            with_commas(static_cast<std::int64_t>(view.items.counts().size()))));
   text += report_line(
       "fill", fmt::format("{}, {}", percent_text(figures.efficiency), counted(figures.padding, "padding slot", "padding slots")));
-  text += report_line(
-      "packing", fmt::format("{:.4f} items a row, at most {}", figures.packing_factor, with_commas(figures.max_segments_in_row)));
+  text +=
+      report_line("packing", fmt::format("{:.4f} {} a row, at most {}", figures.packing_factor, together > 1 ? "units" : "items",
+                                         with_commas(figures.max_segments_in_row / together)));
   text += report_line(
       "bound", fmt::format("{} ({}): {}", counted(plan.bound.rows, "row", "rows"), name(plan.bound.kind), gap_text(plan.gap())));
   text += report_line("strategies", fmt::format("{}, by rows:", with_commas(plan.strategies())));
@@ -245,7 +248,7 @@ void write_plan(JsonWriter& json, const PlanView& view) {
   json.member("padding_tokens", figures.padding).member("efficiency", figures.efficiency);
   json.member("packing_factor", figures.packing_factor).member("max_segments_in_row", figures.max_segments_in_row);
   json.member("strategies", plan.strategies()).member("bound", plan.bound.rows);
-  json.member("bound_kind", name(plan.bound.kind)).member("gap", plan.gap());
+  json.member("bound_kind", name(plan.bound.kind)).member("gap", plan.gap()).member("keep_together", plan.policy.keep_together);
 }
 
 // ---- row and sequence -------------------------------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ PackingFigures figures_of(const PlanResult& result) {
           .row_tokens = plan.row_tokens,
           .max_segments = plan.max_segments,
           .sequences = result.policy.sequences,
-          .segments = plan_stats.items,
+          .segments = plan_stats.segments,
           .tokens = tokens,
           .rows = plan_stats.rows,
           .planned_rows = plan_stats.rows,

@@ -83,6 +83,37 @@ def formats_agree(scratch):
     assert len(set(digests.values())) == 1, digests
 
 
+def units_stay_together(scratch):
+    """Every unit lies whole and in order in one row, its sequences as segments of their own; `verify` finds a unit that is torn."""
+    import collections
+    source = scratch / "source"
+    generate(source, "megatron", sequences=2000, shards=2, max_tokens=100)
+    for together, options in ((2, []), (4, ["--segment-multiple", "8", "-K", "9", "--partition-tokens", "50000"]),
+                              (5, ["--packer", "sequential", "--overlong", "drop", "--min-tokens", "20"]),
+                              (2, ["--rows-multiple", "64", "--tail", "drop", "--append-eos", "--eos-id", "9"])):
+        out = scratch / "out"
+        pack(source, out, "--keep-together", together, "--force", *options)
+        run(TOOL, "verify", out, "--against", source, "-q")
+        places = collections.Counter()
+        for shard in sorted(out.glob("shard-*")):
+            offsets, origin = np.load(shard / "row_offsets.npy"), np.load(shard / "seq_source.npy")
+            for begin, end in zip(offsets, offsets[1:]):
+                units = origin[begin:end].reshape(-1, together, 3)
+                assert (units[:, :, 0] == units[:, :1, 0]).all() and (units[:, :, 2] == 0).all()
+                assert (units[:, 0, 1] % together == 0).all()
+                assert (units[:, :, 1] == units[:, :1, 1] + np.arange(together)).all()
+                places.update((int(file), int(record)) for file, record, _ in origin[begin:end])
+        assert set(places.values()) == {1}
+        manifest = json.loads((out / "manifest.json").read_text())
+        assert len(places) == manifest["sequences"] and (options or len(places) == 2000), (len(places), manifest["sequences"])
+        plan = out / "plan-00000.json"
+        run(TOOL, "verify", plan, "-q")
+        run(TOOL, "pack", source, "-o", scratch / "again", "--plan", out, "--keep-together", together, "-q", "--force",
+            *[word for word in options if word not in ("--packer", "sequential")], expect=3 if "drop" in options else 0)
+        if "drop" not in options:
+            assert tree(out) == tree(scratch / "again")
+
+
 def threads_change_nothing(scratch):
     """1, 2, 3 and 8 threads give equal bytes, for every file, with several partitions and shards, compressed or not."""
     for source_format in ("megatron", "jsonl.gz"):
@@ -260,7 +291,7 @@ def short_rows_hold(scratch):
                     assert (ids == 2).sum() == manifest["added"]["eos"] == (9 if "--append-eos" in options else 0)
 
 
-CASES = [formats_agree, threads_change_nothing, listing_changes_nothing, content_is_kept, faults_are_found, truncation_is_refused, tails_add_up,
+CASES = [formats_agree, units_stay_together, threads_change_nothing, listing_changes_nothing, content_is_kept, faults_are_found, truncation_is_refused, tails_add_up,
          short_rows_hold]
 
 if __name__ == "__main__":

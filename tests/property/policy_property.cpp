@@ -109,7 +109,7 @@ TEST_CASE("rows in input order hold every token in order") {
     }
     RC_ASSERT(tokens == 0);
     RC_ASSERT(next == static_cast<std::int64_t>(rows.items.size()));
-    const PackingPlan plan = derive_plan(rows, "sequential", policy.row_tokens, max_segments);
+    const PackingPlan plan = derive_plan(rows, "sequential", policy, max_segments);
     RC_ASSERT(check_exact_cover(plan, histogram(rows.items)).empty());
   }));
 }
@@ -121,7 +121,7 @@ TEST_CASE("an assignment places every item once, whatever the order") {
     policy.overlong = Overlong::split;
     const std::vector<Item> items = apply_policy(memory_index(lengths), 0, static_cast<SequenceId>(lengths.size()), policy).items;
     const OrderedRows sequential = pack_sequential(items, policy.row_tokens, 0);
-    const PackingPlan plan = derive_plan(sequential, "sequential", policy.row_tokens, 0);
+    const PackingPlan plan = derive_plan(sequential, "sequential", policy, 0);
     const AssignOptions options{.seed = *rc::gen::arbitrary<std::uint64_t>(),
                                 .partition = *rc::gen::inRange(0, 3),
                                 .order = *rc::gen::element(RowOrder::shuffled, RowOrder::by_strategy, RowOrder::input)};
@@ -129,7 +129,7 @@ TEST_CASE("an assignment places every item once, whatever the order") {
     std::vector<int> placed(items.size());
     for (const std::int32_t i : rows.items) ++placed.at(static_cast<std::size_t>(i));
     for (const int times : placed) RC_ASSERT(times == 1);
-    RC_ASSERT(derive_plan({items, rows}, "sequential", policy.row_tokens, 0).lengths == plan.lengths);
+    RC_ASSERT(derive_plan({items, rows}, "sequential", policy, 0).lengths == plan.lengths);
     if (options.order == RowOrder::input) {
       for (std::int64_t r = 1; r < rows.rows(); ++r) RC_ASSERT(rows.row(r - 1).front() < rows.row(r).front());
     }

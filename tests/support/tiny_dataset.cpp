@@ -124,7 +124,7 @@ class TinyWriter {
     PackingPlan plan;
     if (options_.packer == "concat") {
       rows = pack_concat(policy.items, options_.policy.row_tokens, options_.max_segments, options_.policy.segment_multiple);
-      plan = derive_plan(rows, "concat", options_.policy.row_tokens, options_.max_segments);
+      plan = derive_plan(rows, "concat", options_.policy, options_.max_segments);
     } else {
       plan = plan_packs(histogram(policy.items), options_.packer,
                         {.row_tokens = options_.policy.row_tokens, .max_segments = options_.max_segments});

@@ -114,6 +114,61 @@ TEST_CASE("slots are rounded up to the segment multiple") {
   CHECK(result.items[2].slots == 4);
 }
 
+TEST_CASE("a unit goes whole: into a row, or out") {
+  LengthPolicy policy = row(16, Overlong::drop);
+  policy.keep_together = 2;
+  policy.segment_multiple = 4;
+  policy.min_tokens = 2;
+  const PolicyResult result = apply_policy(memory_index({5, 3, 9, 5, 1, 2, 4, 12}), 0, 8, policy);
+  REQUIRE(result.items.size() == 4);  // 8 + 4 slots; 12 + 8 are too many; 1 is too short; 4 + 12 fill the row
+  CHECK(result.items[0].sequence == 0);
+  CHECK(result.items[3].sequence == 7);
+  CHECK(result.sequences == 4);
+  const std::vector<Item> units = units_of(result.items, 2);
+  REQUIRE(units.size() == 2);
+  CHECK(units[0].segments == 2);
+  CHECK(units[0].tokens == 8);
+  CHECK(units[0].slots == 12);
+  CHECK(units[1].slots == 16);
+  CHECK(histogram(units).counts() == std::vector<LengthCount>{{12, 1}, {16, 1}});
+  const RemovedCount dropped = result.counts[static_cast<std::size_t>(RemovalCause::dropped)];
+  const RemovedCount too_short = result.counts[static_cast<std::size_t>(RemovalCause::too_short)];
+  CHECK(dropped.sequences == 2);
+  CHECK(dropped.tokens == 14);
+  CHECK(too_short.sequences == 2);
+  CHECK(too_short.tokens == 3);
+  REQUIRE(result.removed.size() == 4);  // a line each
+  CHECK(result.removed[1].sequence == 3);
+  CHECK(result.removed[1].tokens == 5);
+}
+
+TEST_CASE("what cannot be kept together is said before anything is packed") {
+  const auto refusal = [](const std::vector<std::int64_t>& lengths, Overlong overlong) -> std::string {
+    LengthPolicy policy = row(8, overlong);
+    policy.keep_together = 3;
+    try {
+      check_overlong(memory_index(lengths), policy);
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  CHECK(refusal({1, 2, 3, 2, 2, 4}, Overlong::error) == "accepted");
+  CHECK(refusal({1, 2, 3, 4, 5}, Overlong::error) == "memory: 5 records are kept together by 3, which leaves 2 over");
+  CHECK(refusal({1, 2, 3, 4, 0, 1}, Overlong::drop)
+            .find("memory: record 4: an empty record among 3 that are kept together (records 3 to 5)") == 0);
+  CHECK(refusal({1, 1, 1, 2, 3, 4, 9, 9, 9}, Overlong::error) ==
+        "memory: record 3: 2 of 3 units of 3 sequences are longer than a row of 8 slots (this first one takes 9); they are never "
+        "cut: "
+        "choose --overlong drop (loses 36 tokens), or raise -L");
+  CHECK(refusal({1, 1, 1, 2, 3, 4}, Overlong::drop) == "accepted");
+  CHECK(refusal({1, 1, 1}, Overlong::split).find("never cut") != std::string::npos);
+  CHECK(refusal({1, 1, 1}, Overlong::truncate).find("never cut") != std::string::npos);
+  LengthPolicy policy = row(8, Overlong::error);
+  policy.keep_together = 2;
+  CHECK_THROWS_AS(apply_policy(LengthHistogram(), policy), Error);
+}
+
 TEST_CASE("policies that contradict themselves are usage errors") {
   LengthPolicy policy = row(2, Overlong::split);
   policy.append_eos = policy.prepend_bos = true;

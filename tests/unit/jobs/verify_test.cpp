@@ -707,5 +707,11 @@ TEST_CASE("what is neither a dataset nor a plan") {
   CHECK(code(folder.write("text.txt", "hello")) == ErrorCode::bad_data);
 }
 
+TEST_CASE("a row that tears a unit is found") {
+  Tampered dataset;
+  const VerifyResult result = dataset.text("plan-00000.json", "\"keep_together\": 1", "\"keep_together\": 2");
+  CHECK(has(result, "unit", kShard, "2 consecutive records are kept together"));
+}
+
 }  // namespace
 }  // namespace shardpack
