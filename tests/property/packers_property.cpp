@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/rng.h"
+#include "core/refill.h"
 #include "shardpack/packer.h"
 #include "support/catch.h"
 
@@ -240,6 +241,24 @@ TEST_CASE("without a segment limit ties do not matter to best fit") {
     RC_ASSERT(plan_packs(problem.histogram(), "lpfhp", problem.options()).rows() ==
               plan_packs(problem.histogram(), "bfd", problem.options()).rows());
   }));
+}
+
+TEST_CASE("rows filled anew hold the same items, within the limits, and are never more") {
+  for (const std::int64_t max_count : {std::int64_t{8}, std::int64_t{1'000'000'000'000}}) {
+    CHECK(rc::check("refill keeps the cover", [&] {
+      const Problem problem = *problems(200, 30, max_count);
+      const std::string packer = *rc::gen::element<std::string>("lpfhp", "spfhp", "sorted-greedy", "none");
+      const PackingPlan before = plan_packs(problem.histogram(), packer, problem.options());
+      PackingPlan plan = before, again = before;
+      const bool saved = refill(plan, before.bound.rows, {});
+      RC_ASSERT(check_exact_cover(plan, problem.histogram()).empty());
+      RC_ASSERT(saved == (plan.rows() < before.rows()));
+      RC_ASSERT(saved || same_rows(plan, before));
+      RC_ASSERT(plan.rows() >= before.bound.rows);
+      RC_ASSERT(refill(again, before.bound.rows, {}) == saved);
+      RC_ASSERT(same_rows(plan, again));
+    }));
+  }
 }
 
 TEST_CASE("bound <= optimum <= rows on ten thousand small instances") {

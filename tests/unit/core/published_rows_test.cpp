@@ -41,7 +41,7 @@ TEST_CASE("published rows: Wikipedia, 512 tokens", "[published]") {
                           {"spfhp", 8, 8'224'673},  {"spfhp", 12, 8'166'708}, {"spfhp", 16, 8'166'708}, {"spfhp", 0, 8'166'708},
                           {"lpfhp", 2, 10'099'081}, {"lpfhp", 3, 9'090'154},  {"lpfhp", 4, 8'657'119},  {"lpfhp", 8, 8'207'569},
                           {"lpfhp", 12, 8'149'619}, {"lpfhp", 16, 8'140'006}, {"lpfhp", 0, 8'138'483},  {"bfd", 0, 8'138'483},
-                          {"ffd", 0, 8'138'483},    {"auto", 0, 8'138'483}});
+                          {"ffd", 0, 8'138'483}});
 
   const LowerBound bound = lower_bound(*wikipedia, 512, 0);
   CHECK(bound.rows == 8'135'727);
