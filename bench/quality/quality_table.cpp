@@ -42,6 +42,11 @@ bool takes_long(std::string_view packer, const LengthHistogram& items, const Pac
   return false;
 }
 
+/// `auto` turns to `optimal` as well. Where that takes long, what it does before is in the table.
+PlanEffort effort(std::string_view packer, const LengthHistogram& items, const PackerOptions& options) {
+  return packer == "auto" && takes_long("optimal", items, options) ? PlanEffort::fast : PlanEffort::normal;
+}
+
 /// Rows and gap, exact where they are: plans of the linear programming solver may differ by a row from one version of it to the
 /// next, so there a ceiling on the gap stands.
 std::string line(const PackingPlan& plan, std::string_view packer) {
@@ -61,6 +66,7 @@ void add_lines(Lines& lines, const QualityCase& quality_case) {
       options.max_segments = max_segments;
       for (const PackerInfo& packer : packers()) {
         if (packer.input_order || takes_long(packer.name, quality_case.items, options)) continue;
+        options.effort = effort(packer.name, quality_case.items, options);
         const PackingPlan plan = plan_packs(quality_case.items, packer.name, options);
         lines.push_back(fmt::format("{},{},{},{}", quality_case.name, row_tokens, max_segments, line(plan, packer.name)));
       }

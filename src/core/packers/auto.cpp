@@ -1,8 +1,14 @@
 // The default. The rule, on counts and never on time, so that plans do not depend on the machine: `lpfhp`; while that needs over
 // one row more than the bound, under a segment limit also `spfhp`, for where most rows are full of segments before they are full
-// of tokens best fit is not the better one; while the better of the two does, some of its rows are filled anew.
+// of tokens best fit is not the better one; while the better of the two does, some of its rows are filled anew; while that does,
+// `optimal`, if the problem is not too large for it.
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
 
+#include "core/column_generation.h"
 #include "core/packers/packer_list.h"
 #include "core/refill.h"
 #include "shardpack/bounds.h"
@@ -11,23 +17,60 @@ namespace shardpack {
 
 namespace {
 constexpr std::int64_t kGoodGap = 1;  // rows
+
+/// Up to which size() `optimal` is worth its time, and how hard it tries then: some seconds at the normal effort, and most of
+/// what it would find in a minute.
+struct OptimalRule {
+  std::int64_t largest = 0;
+  PlanEffort effort = PlanEffort::fast;
+};
+
+OptimalRule optimal_rule(PlanEffort effort) {
+  switch (effort) {
+    case PlanEffort::fast:
+      return {1'000'000, PlanEffort::fast};
+    case PlanEffort::normal:
+      return {20'000'000, PlanEffort::fast};
+    case PlanEffort::thorough:
+      return {std::numeric_limits<std::int64_t>::max(), PlanEffort::normal};
+  }
+  return {};
 }
+
+/// Row length times distinct lengths times segments in a row (1 without a limit), which is what pricing strategies costs.
+std::int64_t size(const LengthHistogram& items, const PackerOptions& options) {
+  const PackingProblem problem(items, options.row_tokens, options.max_segments);
+  const std::int64_t lengths = std::ssize(problem.lengths);
+  const Length most_segments = problem.row_units / problem.lengths.front();  // that fit a row
+  const Length segments = options.max_segments < most_segments ? std::max(options.max_segments, 1) : 1;
+  return lengths * problem.row_units * segments;
+}
+}  // namespace
 
 PackingPlan plan_auto(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop) {
   const std::int64_t enough = lower_bound(items, options.row_tokens, options.max_segments).rows + kGoodGap;
   // A plan names what made it, not the rule that chose it.
   PackingPlan plan = plan_lpfhp(items, options, stop);
   plan.packer = "lpfhp";
-  if (plan.rows() > enough && options.max_segments > 0) {
+  if (plan.rows() <= enough) return plan;
+
+  if (options.max_segments > 0) {
     PackingPlan shortest_first = plan_spfhp(items, options, stop);
-    if (shortest_first.rows() < plan.rows()) {
-      plan = std::move(shortest_first);
-      plan.packer = "spfhp";
-    }
+    shortest_first.packer = "spfhp";
+    if (shortest_first.rows() < plan.rows()) plan = std::move(shortest_first);
   }
   plan.row_tokens = options.row_tokens;
   plan.max_segments = options.max_segments;
   if (refill(plan, enough, stop)) plan.packer += "+refill";
+  const OptimalRule rule = optimal_rule(options.effort);
+  if (plan.rows() <= enough || size(items, options) > rule.largest) return plan;
+
+  PackerOptions modest = options;
+  modest.effort = rule.effort;
+  const std::string before = plan.packer;
+  const std::int64_t rows_before = plan.rows();
+  plan = optimize(std::move(plan), items, modest, stop);
+  plan.packer = plan.rows() < rows_before ? "optimal" : before;
   return plan;
 }
 
