@@ -5,6 +5,7 @@
 // specified bit for bit, so the bounded draw and the shuffle are here.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -49,21 +50,30 @@ class RandomStream {
     return {std::uint64_t{w[1]} << 32 | w[0], std::uint64_t{w[3]} << 32 | w[2]};
   }
   std::uint64_t value(std::uint64_t index) const { return pair(index).first; }
+  /// out[i] = value(first_index + i), several at a time.
+  void values(std::uint64_t first_index, std::span<std::uint64_t> out) const;
 
   /// A number in [0, bound): the high word of value * bound. Its bias is below bound / 2^64.
-  std::uint64_t bounded(std::uint64_t index, std::uint64_t bound) const {
-    return static_cast<std::uint64_t>(static_cast<Uint128>(value(index)) * bound >> 64);
-  }
+  std::uint64_t bounded(std::uint64_t index, std::uint64_t bound) const { return scaled(value(index), bound); }
 
   /// Fisher-Yates from the end; draw i uses index first_index + i, so disjoint ranges of indices shuffle independently.
   template <class T>
   void shuffle(std::span<T> items, std::uint64_t first_index = 0) const {
-    for (std::size_t i = items.size(); i > 1; --i) {
-      std::swap(items[i - 1], items[static_cast<std::size_t>(bounded(first_index + i - 1, i))]);
+    std::array<std::uint64_t, 256> drawn;
+    for (std::size_t end = items.size(); end > 1;) {
+      const std::size_t begin = end - std::min(end, drawn.size());
+      values(first_index + begin, std::span(drawn).first(end - begin));
+      for (; end > std::max(begin, std::size_t{1}); --end) {
+        std::swap(items[end - 1], items[static_cast<std::size_t>(scaled(drawn[end - 1 - begin], end))]);
+      }
     }
   }
 
  private:
+  static std::uint64_t scaled(std::uint64_t value, std::uint64_t bound) {
+    return static_cast<std::uint64_t>(static_cast<Uint128>(value) * bound >> 64);
+  }
+
   std::array<std::uint32_t, 2> key_;
   std::uint32_t purpose_, stream_;
 };

@@ -407,7 +407,17 @@ std::vector<Item> units_of(const std::vector<Item>& items, std::int32_t keep_tog
 
 LengthHistogram histogram(const std::vector<Item>& items) {
   LengthHistogram result;
-  for (const Item& item : items) result.add(item.slots);
+  std::vector<std::int64_t> counts;  // of ordinary lengths, which are checked and added once each
+  for (const Item& item : items) {
+    const auto slots = static_cast<std::size_t>(item.slots);
+    if (item.slots < 0 || slots >= static_cast<std::size_t>(LengthHistogram::kDenseLengths)) {
+      result.add(item.slots);
+      continue;
+    }
+    if (slots >= counts.size()) counts.resize(slots + 1);
+    ++counts[slots];
+  }
+  for (std::size_t slots = 0; slots < counts.size(); ++slots) result.add(static_cast<std::int64_t>(slots), counts[slots]);
   return result;
 }
 

@@ -27,3 +27,22 @@ TEST_CASE("bounded draws stay below the bound and a shuffle is a permutation") {
   std::sort(shuffled.begin(), shuffled.end());
   CHECK(shuffled == items);
 }
+
+TEST_CASE("many values at once are the single ones, and a shuffle swaps by single draws from the end") {
+  const RandomStream stream(0x123456789, RandomPurpose::members, 5);
+  const std::uint64_t first_index = 0xffffffff - 300;  // past 32 bits
+  for (const std::size_t count : {0u, 1u, 7u, 8u, 9u, 255u, 256u, 257u, 1000u}) {
+    INFO(count);
+    std::vector<std::uint64_t> values(count);
+    stream.values(first_index, values);
+    std::vector<std::size_t> shuffled(count), expected(count);
+    std::iota(shuffled.begin(), shuffled.end(), std::size_t{0});
+    std::iota(expected.begin(), expected.end(), std::size_t{0});
+    bool same = true;
+    for (std::size_t i = 0; i < count; ++i) same = same && values[i] == stream.value(first_index + i);
+    CHECK(same);
+    for (std::size_t i = count; i > 1; --i) std::swap(expected[i - 1], expected[stream.bounded(first_index + i - 1, i)]);
+    stream.shuffle(std::span(shuffled), first_index);
+    CHECK(shuffled == expected);
+  }
+}
