@@ -17,7 +17,7 @@ struct Classes {
 
 Classes classes_of(const std::vector<Item>& items, Length row_tokens) {
   std::vector<Length> slots(items.size());  // items are wide: one pass over them
-  Length least = 1, most = 1;
+  Length least = 1, most = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
     slots[i] = items[i].slots;
     least = std::min(least, slots[i]);
