@@ -6,15 +6,36 @@
 namespace shardpack {
 namespace {
 
-/// to[s] = max(to[s], from[s] + value), and taken[s] = did that change it?
-void relax(const double* __restrict from, double* __restrict to, std::uint8_t* __restrict taken, std::size_t count,
+/// to[s] = max(to[s], from[s] + value), and changed[s] = did that change it?
+void relax(const double* __restrict from, double* __restrict to, std::uint8_t* __restrict changed, std::size_t count,
            double value) {
   for (std::size_t s = 0; s < count; ++s) {
     const double sum = from[s] + value;
-    taken[s] = to[s] < sum;
+    changed[s] = to[s] < sum;
     to[s] = to[s] < sum ? sum : to[s];
   }
 }
+
+/// A row of bits for each stage and layer of the table: was an item taken there?
+class Taken {
+ public:
+  explicit Taken(std::size_t slots) : bytes_((slots + 7) / 8) {}
+
+  void reserve(std::size_t rows) { bits_.reserve(rows * bytes_); }
+  /// \param marks  bytes 0 or 1, as many as slots and at least 7 more
+  void add_row(const std::vector<std::uint8_t>& marks) {
+    for (std::size_t byte = 0; byte < bytes_; ++byte) {
+      unsigned bits = 0;
+      for (std::size_t bit = 0; bit < 8; ++bit) bits |= unsigned{marks[byte * 8 + bit]} << bit;
+      bits_.push_back(static_cast<std::uint8_t>(bits));
+    }
+  }
+  bool at(std::size_t row, std::size_t slot) const { return (bits_[row * bytes_ + slot / 8] >> slot % 8 & 1) != 0; }
+
+ private:
+  std::size_t bytes_;  // of a row
+  std::vector<std::uint8_t> bits_;
+};
 
 }  // namespace
 
@@ -43,7 +64,9 @@ BoundedPricing::Found BoundedPricing::best(std::span<const double> value, std::s
   std::vector<double> most(layers_ * size, 0.0), before(size);
   Found found;
   std::vector<std::int32_t> stage_length;
-  std::vector<std::uint8_t> taken;
+  Taken taken(size);
+  taken.reserve(static_cast<std::size_t>(table(items)) / size);
+  std::vector<std::uint8_t> marks(size + 7, 0);
   struct Candidate {
     double worth;
     std::size_t stage;  // of its longest part
@@ -59,15 +82,16 @@ BoundedPricing::Found BoundedPricing::best(std::span<const double> value, std::s
       const double worth = value[i] + most[fewer * size + size - 1 - length];
       if (worth > candidate.worth) candidate = {worth, stage_length.size()};
       stage_length.push_back(static_cast<std::int32_t>(i));
-      taken.resize(taken.size() + layers_ * size, 0);
-      std::uint8_t* marks = taken.data() + taken.size() - layers_ * size;
+      std::fill(marks.begin(), marks.begin() + static_cast<std::ptrdiff_t>(length), std::uint8_t{0});
       if (depth_limited_) {
         for (std::size_t k = last; k > 0; --k) {
-          relax(&most[(k - 1) * size], &most[k * size + length], marks + k * size + length, size - length, value[i]);
+          relax(&most[(k - 1) * size], &most[k * size + length], marks.data() + length, size - length, value[i]);
+          taken.add_row(marks);
         }
       } else {
         std::copy(most.begin(), most.end(), before.begin());
-        relax(before.data(), &most[length], marks + length, size - length, value[i]);
+        relax(before.data(), &most[length], marks.data() + length, size - length, value[i]);
+        taken.add_row(marks);
       }
     }
     found.most = std::max(found.most, candidate.worth);
@@ -83,7 +107,10 @@ BoundedPricing::Found BoundedPricing::best(std::span<const double> value, std::s
     std::size_t layer = fewer;
     std::size_t slots = size - 1 - static_cast<std::size_t>(lengths_[static_cast<std::size_t>(stage_length[candidate.stage])]);
     for (std::size_t stage = candidate.stage; stage-- > 0;) {
-      if (taken[(stage * layers_ + layer) * size + slots] == 0) continue;
+      // Layer 0, of a limit, takes nothing and has no row; the rows of a stage start with the last layer.
+      if (depth_limited_ && layer == 0) break;
+      const std::size_t row = depth_limited_ ? stage * last + last - layer : stage;
+      if (!taken.at(row, slots)) continue;
       strategy.parts.push_back(stage_length[stage]);
       slots -= static_cast<std::size_t>(lengths_[static_cast<std::size_t>(stage_length[stage])]);
       if (depth_limited_) --layer;

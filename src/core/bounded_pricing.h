@@ -25,11 +25,11 @@ class BoundedPricing {
   /// \param lengths  distinct, ascending, 1..row_tokens  \param max_segments  0 = no limit
   BoundedPricing(std::span<const Length> lengths, Length row_tokens, std::int32_t max_segments);
 
-  /// Entries of the table that best() computes for so many items: about its bytes, and its nanoseconds.
+  /// Entries of the table that best() computes for so many items: about its bits, and its nanoseconds.
   std::int64_t table(std::span<const std::int64_t> items) const;
 
   /// Strategies worth more than `above`, at least 0, with at most items[i] parts of length i: the best of all, and the best of
-  /// those with another longest length; no length is in more than `max_uses` of them. Time and bytes: O(row_tokens * items that
+  /// those with another longest length; no length is in more than `max_uses` of them. Time and bits: O(row_tokens * items that
   /// can be in a row * max_segments); without a limit of segments the factor is 1.
   Found best(std::span<const double> value, std::span<const std::int64_t> items, double above, std::size_t limit,
              int max_uses) const;

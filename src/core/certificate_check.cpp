@@ -14,9 +14,10 @@
 namespace shardpack {
 namespace {
 
-/// Steps of the check, about 1 ns each, and numbers that it holds: beyond these it is refused.
-constexpr Int128 kMaxSteps = 1'000'000'000'000;
-constexpr std::int64_t kMaxSlots = std::int64_t{1} << 27;
+/// Steps of the check, about 1 ns each, and numbers that it holds: beyond these it is refused, for a plan may be made to hold
+/// things up. `optimal` makes none that comes near.
+constexpr Int128 kMaxSteps = 20'000'000'000;
+constexpr std::int64_t kMaxSlots = std::int64_t{1} << 22;
 
 /// A certificate in coarse slots.
 struct CoarsePrices {

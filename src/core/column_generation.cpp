@@ -13,16 +13,20 @@ namespace {
 /// A strategy of worth 1 + this is no better than one of worth 1: the tolerance of the simplex method.
 constexpr double kTolerance = 1e-9;
 /// Strategies taken in a round, and in how many of them a length may be: few rounds against a small program.
-constexpr std::size_t kStrategiesARound = 50;
-constexpr int kUsesARound = 8;
+constexpr std::size_t kStrategiesARound = 200;
+constexpr int kUsesARound = 30;
 /// How far the prices that strategies are searched at are drawn towards the guide: see solve_all().
 constexpr double kDraw = 0.3;
-/// Entries, and bytes, of the table of bounded pricing.
+/// Entries, and bits, of the table of bounded pricing.
 constexpr std::int64_t kMaxBoundedTable = std::int64_t{1} << 28;
 /// Whole-number prices are in units of 1 / kScale of a row, which is a multiple of all small numbers: most prices have small
 /// denominators and are exact so. Below 2^50; worths stay below 2^53.
 constexpr std::int64_t kScale = std::int64_t{1024} * 243 * 25 * 49 * 11 * 13 * 17 * 19 * 23;
 static_assert(kScale < std::int64_t{1} << 50);
+
+/// An iteration of the simplex method solves with the basis, and goes over the matrix.
+constexpr std::int64_t kWorkALength = 16;
+constexpr std::int64_t kWorkAPlace = 2;
 
 bool is_proper(const ColumnGeneration::Strategy& strategy, std::span<const std::int64_t> left) {
   std::int64_t copies = 0;
@@ -59,6 +63,13 @@ PackingProblem::PackingProblem(const LengthHistogram& histogram, Length row_toke
     items.push_back(entry.count);
   }
 }
+
+std::int64_t PackingProblem::layers() const {
+  const Length fitting = row_units / lengths.front();
+  return max_segments > 0 && max_segments < fitting ? max_segments : 1;
+}
+
+std::int64_t PackingProblem::table() const { return std::ssize(lengths) * row_units * layers(); }
 
 ColumnGeneration::ColumnGeneration(const PackingProblem& problem, std::vector<double> costs)
     : problem_(problem),
@@ -97,7 +108,7 @@ ColumnGeneration::Relaxation ColumnGeneration::solve_all(std::int64_t max_work, 
 std::vector<ColumnGeneration::Strategy> ColumnGeneration::search_at(std::span<const double> prices, double least_worth,
                                                                     Relaxation& relaxation) {
   auto priced = pricing_.best(prices, least_worth, kStrategiesARound, kUsesARound);
-  work_ += std::int64_t{problem_.row_units} * std::ssize(prices);
+  work_ += problem_.table();
   // Divided by the most that a strategy is worth they are prices that no strategy exceeds, and so a bound (Farley 1990).
   const double most = std::max(priced.most, 1.0);
   double value = 0;
@@ -147,7 +158,7 @@ void ColumnGeneration::set_demand(std::span<const std::int64_t> items) {
 
 double ColumnGeneration::solve_program() {
   const double rows = program_.solve() * unit_;
-  work_ += program_.iterations() * std::ssize(problem_.lengths);
+  work_ += program_.iterations() * (kWorkALength * std::ssize(problem_.lengths) + kWorkAPlace * program_.places());
   return rows;
 }
 

@@ -26,6 +26,9 @@ struct PackingProblem {
 
   /// \param histogram  lengths 1..row_tokens, not empty
   PackingProblem(const LengthHistogram& histogram, Length row_tokens, std::int32_t max_segments);
+
+  std::int64_t layers() const;  ///< numbers of segments that pricing tells apart; 1 where no limit bites
+  std::int64_t table() const;   ///< entries that pricing computes: about its nanoseconds. Must stay below 2^63
 };
 
 /// Not thread-safe; deterministic.
@@ -61,7 +64,7 @@ class ColumnGeneration {
   /// Proves the bound of the last solve_all() in whole numbers, or one that rounding errors left a little below it.
   Certificate certify() const;
 
-  /// Effort so far, in entries of pricing tables and of rows touched by the simplex method: about 1 ns each.
+  /// Effort so far, in entries of pricing tables and numbers touched by the simplex method: about 1 ns each.
   std::int64_t work() const { return work_; }
 
  private:

@@ -17,6 +17,7 @@ std::string lp_solver() { return "Clp " CLP_VERSION; }
 
 CoveringProgram::CoveringProgram(std::int64_t lengths) : clp_(std::make_unique<ClpSimplex>()) {
   clp_->setLogLevel(0);
+  clp_->scaling(0);  // all entries are small whole numbers
   clp_->setDualTolerance(1e-9);
   clp_->setPrimalTolerance(1e-9);
   clp_->resize(static_cast<int>(lengths), 0);
@@ -60,6 +61,8 @@ double CoveringProgram::solve() {
   for (double& price : prices_) price = std::max(price, 0.0);
   return clp_->objectiveValue();
 }
+
+std::int64_t CoveringProgram::places() const { return clp_->getNumElements(); }
 
 std::int64_t CoveringProgram::iterations() const { return clp_->numberIterations(); }
 

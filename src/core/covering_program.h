@@ -25,6 +25,7 @@ class CoveringProgram {
   void set_demand(std::span<const double> demand);  ///< one a length, at least 0
   /// The minimum. Every length demanded is in some column; Error{internal} otherwise. Starts from the last solution.
   double solve();
+  std::int64_t places() const;                                   ///< entries of A that are not 0
   std::int64_t iterations() const;                               ///< of the simplex method in the last solve()
   std::span<const double> x() const;                             ///< one a column
   const std::vector<double>& prices() const { return prices_; }  ///< one a length, in rows, at least 0: what one more place costs

@@ -261,20 +261,36 @@ TEST_CASE("rows filled anew hold the same items, within the limits, and are neve
   }
 }
 
+namespace {
+class Draws {
+ public:
+  explicit Draws(std::uint64_t seed) : random_(seed, RandomPurpose::sample) {}
+
+  std::int64_t between(std::int64_t least, std::int64_t most) {
+    return least + static_cast<std::int64_t>(random_.bounded(next_++, static_cast<std::uint64_t>(most - least + 1)));
+  }
+
+  /// Small enough for optimum().
+  Problem instance() {
+    Problem problem;
+    problem.row_tokens = static_cast<Length>(between(1, 40));
+    problem.max_segments = static_cast<std::int32_t>(between(0, 5));
+    const std::int64_t longest = between(1, problem.row_tokens);  // some instances have short items alone
+    for (std::int64_t items = between(0, 9); items > 0; --items) problem.counts.push_back({between(1, longest), 1});
+    return problem;
+  }
+
+ private:
+  RandomStream random_;
+  std::uint64_t next_ = 0;
+};
+}  // namespace
+
 TEST_CASE("bound <= optimum <= rows on ten thousand small instances") {
-  const RandomStream random(1, RandomPurpose::sample);
-  std::uint64_t draws = 0;
-  const auto draw = [&](std::int64_t least, std::int64_t most) {
-    return least + static_cast<std::int64_t>(random.bounded(draws++, static_cast<std::uint64_t>(most - least + 1)));
-  };
+  Draws draws(1);
   int not_optimal = 0;  // of optimal
   for (int instance = 0; instance < 10'000; ++instance) {
-    Problem problem;
-    problem.row_tokens = static_cast<Length>(draw(1, 40));
-    problem.max_segments = static_cast<std::int32_t>(draw(0, 5));
-    const std::int64_t longest = draw(1, problem.row_tokens);  // some instances have short items alone
-    for (std::int64_t items = draw(0, 9); items > 0; --items) problem.counts.push_back({draw(1, longest), 1});
-
+    const Problem problem = draws.instance();
     const std::int64_t fewest_within_limit = optimum(problem);
     const LengthHistogram histogram = problem.histogram();
     for (const std::string& packer : histogram_packers()) {
@@ -292,4 +308,51 @@ TEST_CASE("bound <= optimum <= rows on ten thousand small instances") {
     }
   }
   CHECK(not_optimal <= 10);
+}
+
+TEST_CASE("optimal in coarse lengths: bound <= optimum <= rows") {
+  // In rows of 5 million slots, where lengths have no divisor in common: one item of length 1 sees to that, and every row has the
+  // one slot to spare that makes it cost nothing. So the optimum is that of the small instance, and no bound may exceed it.
+  Draws draws(2);
+  for (int instance = 0; instance < 300; ++instance) {
+    Problem small = draws.instance();
+    small.max_segments = 0;
+    if (small.counts.empty()) continue;
+    Problem large = small;
+    const std::int64_t factor = draws.between(4'500'000, 6'000'000) / small.row_tokens;
+    large.row_tokens = static_cast<Length>(small.row_tokens * factor + 1);
+    for (LengthCount& items : large.counts) items.length *= factor;
+    large.counts.push_back({1, 1});
+    const PackingPlan plan = plan_packs(large.histogram(), "optimal", large.options());
+    INFO(large << ": bound " << plan.bound.rows << ", rows " << plan.rows());
+    CHECK(plan.bound.rows <= optimum(small));
+    CHECK(optimum(small) <= plan.rows());
+  }
+}
+
+TEST_CASE("optimal: full rows cut in pieces are put together again") {
+  // The optimum is known, whatever the size: as many rows as were cut.
+  Draws draws(3);
+  int above = 0;
+  for (int instance = 0; instance < 200; ++instance) {
+    Problem problem;
+    problem.row_tokens = static_cast<Length>(draws.between(20, 300));
+    const std::int64_t rows = draws.between(1, 40);
+    const std::int64_t most_pieces = draws.between(2, 6);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      std::int64_t left = problem.row_tokens;
+      for (std::int64_t pieces = draws.between(2, most_pieces); pieces > 1 && left > 1; --pieces) {
+        const std::int64_t piece = draws.between(1, std::max<std::int64_t>(2 * left / pieces - 1, 1));
+        problem.counts.push_back({piece, 1});
+        left -= piece;
+      }
+      problem.counts.push_back({left, 1});
+    }
+    const PackingPlan plan = plan_packs(problem.histogram(), "optimal", problem.options());
+    INFO(problem);
+    CHECK(plan.bound.rows == rows);
+    CHECK(plan.rows() <= rows + 1);
+    above += plan.rows() > rows ? 1 : 0;
+  }
+  CHECK(above <= 4);
 }

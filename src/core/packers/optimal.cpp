@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
+#include "core/coarse_lengths.h"
 #include "core/column_generation.h"
 #include "core/packers/packer_list.h"
 #include "shardpack/bounds.h"
@@ -18,11 +20,16 @@ namespace {
 using Strategy = ColumnGeneration::Strategy;
 
 /// Work for the bound, and for rows that meet it: see ColumnGeneration::work().
-constexpr std::int64_t kBoundWork = 100'000'000'000;
-constexpr std::int64_t kSearchWork = 20'000'000'000;
+constexpr std::int64_t kBoundWork = 20'000'000'000;
+constexpr std::int64_t kSearchWork = 10'000'000'000;
 constexpr std::int64_t kEffortFactor = 20;
-/// Table entries above which a pricing takes so long that the relaxation is left alone.
-constexpr std::int64_t kMaxTable = 1'000'000'000;
+/// Larger problems are solved in coarse lengths: entries of the pricing table, those that it holds, and lengths (each is a row of
+/// the linear program).
+constexpr std::int64_t kMaxTable = 200'000'000;
+constexpr std::int64_t kMaxHeld = 4'000'000;
+constexpr std::int64_t kMaxLengths = 10'000;
+/// Coarse slots in a row, at most. More waste less of each item, and take longer.
+constexpr std::int64_t kCoarseUnits = 2048;
 /// Strategies that are worth so much less than a row are of no use after the relaxation.
 constexpr double kUselessLoss = 0.02;
 /// What the relaxation wants for more than this share of a row is taken together with what it wants most.
@@ -85,6 +92,27 @@ std::int64_t allowed(std::int64_t work, PlanEffort effort) {
   return work;
 }
 
+/// What an item of each length costs, in rows, as the simple bounds have it.
+std::vector<double> guessed_costs(const PackingProblem& problem, const LowerBound& bound) {
+  std::vector<double> costs;
+  for (const Length length : problem.lengths) {
+    const bool by_count = bound.kind == BoundKind::cardinality;
+    costs.push_back(by_count ? 1.0 / problem.max_segments : static_cast<double>(length) / problem.row_units);
+  }
+  return costs;
+}
+
+std::vector<Strategy> strategies_of(const PackingPlan& plan, const PackingProblem& problem) {
+  std::vector<Strategy> strategies(static_cast<std::size_t>(plan.strategies()));
+  for (std::int64_t s = 0; s < plan.strategies(); ++s) {
+    for (const Length length : plan.strategy(s)) {
+      const auto at = std::lower_bound(problem.lengths.begin(), problem.lengths.end(), length / problem.slots_a_unit);
+      strategies[static_cast<std::size_t>(s)].push_back(static_cast<std::int32_t>(at - problem.lengths.begin()));
+    }
+  }
+  return strategies;
+}
+
 class Optimizer {
  public:
   Optimizer(PackingPlan first, const LengthHistogram& items, const PackerOptions& options, const LowerBound& bound,
@@ -93,13 +121,13 @@ class Optimizer {
         options_(options),
         stop_(stop),
         problem_(items, options.row_tokens, options.max_segments),
-        relaxation_(problem_, guessed_costs(bound)),
+        relaxation_(problem_, guessed_costs(problem_, bound)),
         best_(std::move(first)),
         best_rows_(best_.rows()),
         bound_(bound.rows) {}
 
   PackingPlan solve() {
-    relaxation_.add(strategies_of(best_));
+    relaxation_.add(strategies_of(best_, problem_));
     relaxation_.solve_all(allowed(kBoundWork, options_.effort), stop_);
     const Certificate certificate = relaxation_.certify();
     bound_ = std::max(bound_, bound_of(certificate, items_));
@@ -117,27 +145,6 @@ class Optimizer {
   }
 
  private:
-  /// What an item of each length costs, in rows, as the simple bounds have it.
-  std::vector<double> guessed_costs(const LowerBound& bound) const {
-    std::vector<double> costs;
-    for (const Length length : problem_.lengths) {
-      const bool by_count = bound.kind == BoundKind::cardinality;
-      costs.push_back(by_count ? 1.0 / problem_.max_segments : static_cast<double>(length) / problem_.row_units);
-    }
-    return costs;
-  }
-
-  std::vector<Strategy> strategies_of(const PackingPlan& plan) const {
-    std::vector<Strategy> strategies(static_cast<std::size_t>(plan.strategies()));
-    for (std::int64_t s = 0; s < plan.strategies(); ++s) {
-      for (const Length length : plan.strategy(s)) {
-        const auto at = std::lower_bound(problem_.lengths.begin(), problem_.lengths.end(), length / problem_.slots_a_unit);
-        strategies[static_cast<std::size_t>(s)].push_back(static_cast<std::int32_t>(at - problem_.lengths.begin()));
-      }
-    }
-    return strategies;
-  }
-
   std::vector<Strategy> single_lengths() const {
     std::vector<Strategy> strategies;
     for (std::int32_t i = 0; i < std::ssize(problem_.lengths); ++i) strategies.push_back({i});
@@ -210,13 +217,72 @@ class Optimizer {
   std::int64_t work_limit_ = 0;
 };
 
+bool is_small(const PackingProblem& problem) {
+  return std::ssize(problem.lengths) <= kMaxLengths && problem.row_units <= kMaxHeld / problem.layers() &&
+         problem.table() <= kMaxTable;
+}
+
+/// Slots a unit, so that rows and lengths of that many are a small problem.
+std::int32_t suitable_granularity(const PackerOptions& options) {
+  std::int64_t units = std::min<std::int64_t>(kCoarseUnits, options.row_tokens);
+  while (units * units * std::clamp<std::int64_t>(options.max_segments, 1, units) > kMaxTable) --units;
+  return static_cast<std::int32_t>(ceil_div(options.row_tokens, units));
+}
+
+/// The bound of coarse lengths, rounded down, as a certificate of the real ones.
+Certificate coarse_certificate(const CoarseLengths& coarse, const LengthHistogram& items, std::int32_t granularity,
+                               const PackerOptions& options, const std::stop_token& stop) {
+  const LengthHistogram rounded = coarse.rounded_down();
+  if (rounded.sequences() == 0) return {};
+  PackerOptions coarse_options = options;
+  coarse_options.row_tokens = coarse.row_units();
+  const PackingProblem problem(rounded, coarse.row_units(), options.max_segments);
+  const LowerBound bound = lower_bound(rounded, coarse.row_units(), options.max_segments);
+  ColumnGeneration relaxation(problem, guessed_costs(problem, bound));
+  relaxation.add(strategies_of(plan_lpfhp(rounded, coarse_options, stop), problem));
+  relaxation.solve_all(allowed(kBoundWork, options.effort), stop);
+  const Certificate units = relaxation.certify();
+
+  Certificate certificate{units.scale, units.granularity * granularity, {}};
+  const std::vector<LengthCount> counts = items.counts();
+  auto price = units.prices.begin();
+  for (auto entry = counts.rbegin(); entry != counts.rend(); ++entry) {
+    const auto length = static_cast<Length>(entry->length);
+    while (price != units.prices.end() && price->first > length / granularity) ++price;
+    if (price == units.prices.end()) break;
+    if (price->first == length / granularity) certificate.prices.emplace_back(length, price->second);
+  }
+  return certificate;
+}
+
+PackingPlan optimize_coarsely(PackingPlan first, const LengthHistogram& items, const PackerOptions& options,
+                              const std::stop_token& stop) {
+  const std::int32_t granularity = suitable_granularity(options);
+  const CoarseLengths coarse(items, options.row_tokens, granularity);
+  first.certificate = coarse_certificate(coarse, items, granularity, options, stop);
+  if (first.rows() == bound_of(first.certificate, items)) return first;
+
+  PackerOptions coarse_options = options;
+  coarse_options.row_tokens = coarse.row_units();
+  const LengthHistogram rounded = coarse.rounded_up();
+  const LowerBound bound = lower_bound(rounded, coarse.row_units(), options.max_segments);
+  PackingPlan packed = plan_lpfhp(rounded, coarse_options, stop);
+  packed = Optimizer(std::move(packed), rounded, coarse_options, bound, stop).solve();
+  PackingPlan plan = coarse.expanded(packed);
+  if (plan.rows() >= first.rows()) return first;
+  plan.certificate = std::move(first.certificate);
+  return plan;
+}
+
 }  // namespace
 
 PackingPlan optimize(PackingPlan first, const LengthHistogram& items, const PackerOptions& options, const std::stop_token& stop) {
   const LowerBound bound = lower_bound(items, options.row_tokens, options.max_segments);
-  const std::int64_t table = std::ssize(items.counts()) * options.row_tokens;
-  if (first.rows() == bound.rows || table > kMaxTable) return first;
-  return Optimizer(std::move(first), items, options, bound, stop).solve();
+  if (first.rows() == bound.rows) return first;
+  if (is_small(PackingProblem(items, options.row_tokens, options.max_segments))) {
+    return Optimizer(std::move(first), items, options, bound, stop).solve();
+  }
+  return optimize_coarsely(std::move(first), items, options, stop);
 }
 
 PackingPlan plan_optimal(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop) {
