@@ -92,6 +92,18 @@ struct HistogramPolicyResult {
 };
 HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const LengthPolicy& policy);
 
+/// The sequences that are longer than a row, with what is added to them, and what each policy would do to them.
+struct OverlongCost {
+  std::int64_t sequences = 0, tokens = 0;  ///< drop loses all of them
+  std::int64_t longest = 0;                ///< tokens
+  std::int64_t truncated_tokens = 0;       ///< truncate loses these
+  std::int64_t pieces = 0;                 ///< split makes as many pieces of them
+};
+/// `policy.overlong` does not matter; split_min_tokens does to the pieces. With keep_together the sequences of units that are
+/// longer; these are never cut, and truncated_tokens and pieces are 0.
+OverlongCost overlong_cost(const SequenceIndex& index, const LengthPolicy& policy);
+OverlongCost overlong_cost(const LengthHistogram& sequences, const LengthPolicy& policy);
+
 /// \throws Error{bad_data} when the policy is Overlong::error and there are over-long sequences: how many, the first of them,
 /// and what each other choice would cost; and for a file that is no whole number of units. Error{usage} for a policy that
 /// contradicts itself.

@@ -25,5 +25,6 @@
 #include "shardpack/run_context.h"
 #include "shardpack/sequence_index.h"
 #include "shardpack/sequence_source.h"
+#include "shardpack/sweep.h"
 #include "shardpack/thread_pool.h"
 #include "shardpack/types.h"

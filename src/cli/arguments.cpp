@@ -27,11 +27,12 @@ class Parser : public CLI::App {
   }
 
   /// The parser keeps an option's texts; understanding them is the table's work.
-  CLI::Option* add(const Option& option) {
+  CLI::Option* add(const Option& option, Command command) {
     if (option.is_switch()) return add_flag(option.names);
     CLI::Option* added = add_option(option.names, texts_);
     if (option.kind != Kind::several) {
-      added->expected(1)->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+      added->expected(1)->allow_extra_args(false)->multi_option_policy(
+          option.is_list(command) ? CLI::MultiOptionPolicy::TakeAll : CLI::MultiOptionPolicy::TakeLast);
     }
     return added;
   }
@@ -128,7 +129,7 @@ void parse_flags(std::vector<std::string> arguments, Command command, GivenOptio
   Parser parser;
   std::map<const Option*, CLI::Option*> added;
   for (const Option& option : options()) {
-    if (option.taken_by(command)) added[&option] = parser.add(option);
+    if (option.taken_by(command)) added[&option] = parser.add(option, command);
   }
   const std::string last = arguments.empty() ? "" : arguments.back();
   std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
@@ -175,7 +176,10 @@ GivenOptions read_config(const std::string& path, Command command) {
       const std::string meant = nearest(item.name, names);
       refuse_item("unknown option" + (meant.empty() ? "" : "; did you mean " + meant + "?"));
     }
-    if (item.inputs.size() != 1 && option->kind != Kind::several) refuse_item("expected one value");
+    const Command meant_for = section == nullptr ? command : section->command;
+    if (item.inputs.empty()) refuse_item("expected a value");
+    if (item.inputs.size() != 1 && option->kind != Kind::several && !option->is_list(meant_for))
+      refuse_item("expected one value");
     if (!option->taken_by(command) || (section != nullptr && section->command != command)) continue;
     (section == nullptr ? top : own)[option] = item.inputs;
   }
@@ -194,8 +198,17 @@ std::string toml_value(const std::string& text) {
 
 // ---- settings ---------------------------------------------------------------------------------------------------------------
 
+/// What was given for a list, element by element.
+std::vector<std::string> elements_of(const std::vector<std::string>& texts) {
+  std::vector<std::string> elements;
+  for (const std::string& text : texts) {
+    for (std::string& element : list_elements(text)) elements.push_back(std::move(element));
+  }
+  return elements;
+}
+
 void apply(Settings& settings, const Option& option, const std::vector<std::string>& texts) {
-  option.set(settings, {.option = option, .texts = texts});
+  option.set(settings, {.option = option, .texts = option.is_list(settings.command) ? elements_of(texts) : texts});
 }
 
 /// One input a line, as they are; CRLF and empty lines are fine.
@@ -243,7 +256,8 @@ Request parse_arguments(int argc, const char* const* argv) {
     request.given.merge(read_config(settings.config_file, settings.command));
   }
   for (const Option& option : options()) {
-    if (option.standard != nullptr && option.taken_by(settings.command)) apply(settings, option, {option.standard});
+    if (!option.taken_by(settings.command)) continue;
+    if (const char* standard = option.standard_of(settings.command)) apply(settings, option, {standard});
   }
   for (const auto& [option, texts] : request.given) apply(settings, *option, texts);
   settings.pack.policy.segment_multiple = resolve_segment_multiple(settings.segment_multiple, settings.parallelism);
@@ -257,16 +271,17 @@ std::string config_text(Command command, const GivenOptions& given) {
     if (!option.is_configurable() || !option.taken_by(command)) continue;
     std::string& text = option.section == Section::run || option.section == Section::shared ? top : section;
     const auto found = given.find(&option);
-    if (found != given.end()) {
-      std::vector<std::string> values;
-      for (const std::string& value : found->second) values.push_back(toml_value(value));
-      text += option.kind == Kind::several ? fmt::format("{} = [{}]\n", option.name(), fmt::join(values, ", "))
-                                           : fmt::format("{} = {}\n", option.name(), values.back());
-    } else if (option.standard != nullptr || option.is_switch()) {
-      text += fmt::format("{} = {}\n", option.name(), toml_value(option.is_switch() ? "false" : option.standard));
-    } else {
+    const char* standard = option.is_switch() ? "false" : option.standard_of(command);
+    if (found == given.end() && standard == nullptr) {
       text += fmt::format("# {} =\n", option.name());
+      continue;
     }
+    std::vector<std::string> values = found == given.end() ? std::vector<std::string>{standard} : found->second;
+    if (option.is_list(command)) values = elements_of(values);
+    for (std::string& value : values) value = toml_value(value);
+    const bool array = option.kind == Kind::several || option.is_list(command);
+    text += array ? fmt::format("{} = [{}]\n", option.name(), fmt::join(values, ", "))
+                  : fmt::format("{} = {}\n", option.name(), values.back());
   }
   return fmt::format("{}\n[{}]\n{}", top, info(command).name, section);
 }

@@ -15,6 +15,7 @@
 #include "report/pack_report.h"
 #include "report/plan_report.h"
 #include "report/scan_report.h"
+#include "report/sweep_report.h"
 #include "report/verify_json.h"
 #include "report/verify_text.h"
 #include "shardpack/error.h"
@@ -136,6 +137,39 @@ Outcome run_plan(Session& session) {
   return outcome;
 }
 
+// ---- sweep ------------------------------------------------------------------------------------------------------------------
+
+Outcome run_sweep(Session& session) {
+  const Settings& settings = session.settings;
+  const bool as_json = ends_with(settings.output, ".json");
+  if (!settings.output.empty() && settings.output != "-") {
+    if (!as_json && !ends_with(settings.output, ".csv"))
+      throw Error(ErrorCode::usage, "a sweep is .csv or .json", settings.output);
+    check_output_file(settings.output, settings.pack.force, as_json ? kSweepJsonSignature : kSweepCsvSignature);
+  }
+  SweepOptions options = settings.sweep;
+  options.policy = settings.pack.policy;
+  options.packing = settings.pack.packing;
+  options.seed = settings.pack.seed;
+
+  const auto begin = Clock::now();
+  const SweepResult result = sweep(settings.inputs, settings.pack.read, options, session.context);
+  const double seconds = seconds_since(begin);
+
+  Outcome outcome{.facts = {.tokens = result.lengths.tokens(), .input_bytes = 0, .output_bytes = 0, .seconds = seconds}};
+  const std::string json = sweep_to_json(result, seconds), csv = sweep_to_csv(result);
+  if (!settings.output.empty() && !settings.pack.dry_run) {
+    write_output(settings.output, as_json ? json : csv);
+    outcome.facts.output_bytes = static_cast<std::int64_t>(as_json ? json.size() : csv.size());
+  }
+  if (settings.csv) {
+    print_report(session, csv, csv);
+  } else {
+    print_summary(session, sweep_to_text(result, settings.verbose), json);
+  }
+  return outcome;
+}
+
 // ---- pack -------------------------------------------------------------------------------------------------------------------
 
 Outcome run_pack(Session& session) {
@@ -199,6 +233,8 @@ Outcome run_command(Session& session) {
       return run_scan(session);
     case Command::plan:
       return run_plan(session);
+    case Command::sweep:
+      return run_sweep(session);
     case Command::pack:
       return run_pack(session);
     case Command::verify:

@@ -13,14 +13,25 @@ constexpr std::size_t kPageWidth = 100;
 constexpr std::size_t kTextColumn = 34;  // where the meaning of an option begins
 
 /// "-L, --seq-length, --row-tokens N"
-std::string left_side(const Option& option) {
+std::string left_side(const Option& option, bool list) {
   const std::vector<std::string> flags = option.flags();
   const std::string text = fmt::format("{}", fmt::join(flags, ", "));
-  return option.is_switch() ? text : text + " " + option.value;
+  return option.is_switch() ? text : fmt::format("{} {}{}", text, option.value, list ? ",..." : "");
 }
 
+std::string with_default(std::string_view help, const char* standard) {
+  return standard == nullptr ? std::string(help) : fmt::format("{} (default: {})", help, standard);
+}
+
+std::string meaning(const Option& option, Command command) { return with_default(option.help, option.standard_of(command)); }
+
+/// For all commands at once.
 std::string meaning(const Option& option) {
-  return option.standard == nullptr ? std::string(option.help) : fmt::format("{} (default: {})", option.help, option.standard);
+  std::string text = with_default(option.help, option.standard);
+  for (const CommandInfo& command : commands()) {
+    if (option.is_list(command.command)) text += with_default(fmt::format("; {}: a list", command.name), option.list.standard);
+  }
+  return text;
 }
 
 /// Words of `text` in lines that begin at kTextColumn; the first line follows what `page` ends with.
@@ -50,14 +61,15 @@ void append_wrapped(std::string& page, std::string_view text) {
   page += '\n';
 }
 
-void append_option(std::string& page, const Option& option) {
-  const std::string left = left_side(option);
+void append_option(std::string& page, const Option& option, Command command) {
+  const std::string left = left_side(option, option.is_list(command));
   page.append(left.compare(0, 2, "--") == 0 ? "      " : "  ").append(left);  // long names line up under long names
-  append_wrapped(page, meaning(option));
+  append_wrapped(page, meaning(option, command));
 }
 
 std::string heading(const CommandInfo& command) {
-  return fmt::format("shardpack {}: {}\n\nusage: shardpack {} {}\n", command.name, command.summary, command.name, command.usage);
+  return fmt::format("shardpack {}: {}\n\nusage: shardpack {} {}\n{}", command.name, command.summary, command.name, command.usage,
+                     command.note == nullptr ? "" : fmt::format("\n{}\n", command.note));
 }
 
 std::string examples(const CommandInfo& command) {
@@ -96,7 +108,7 @@ std::string overview_page() {
 std::string brief_page(Command command) {
   std::string page = heading(info(command)) + "\noptions:\n";
   for (const Option& option : options()) {
-    if ((option.brief & set_of(command)) != 0) append_option(page, option);
+    if ((option.brief & set_of(command)) != 0) append_option(page, option, command);
   }
   return page + fmt::format("\n'shardpack {} --help' lists every option.\n", info(command).name) + examples(info(command));
 }
@@ -106,7 +118,7 @@ std::string full_page(Command command) {
   for (const Section section : kSections) {
     std::string lines;
     for (const Option& option : options()) {
-      if (option.section == section && option.taken_by(command)) append_option(lines, option);
+      if (option.section == section && option.taken_by(command)) append_option(lines, option, command);
     }
     if (!lines.empty()) page += fmt::format("\n{}:\n{}", title(section), lines);
   }
@@ -124,7 +136,7 @@ std::string options_markdown() {
         if (option.taken_by(command.command)) names.emplace_back(command.name);
       }
       const bool all = names.size() == commands().size();
-      page += fmt::format("| `{}` | {} | {} |\n", table_cell(left_side(option)),
+      page += fmt::format("| `{}` | {} | {} |\n", table_cell(left_side(option, false)),
                           all ? "all" : fmt::format("{}", fmt::join(names, " ")), table_cell(meaning(option)));
     }
     page += "\n";

@@ -19,7 +19,7 @@ namespace shardpack {
 // ---- commands ---------------------------------------------------------------------------------------------------------------
 namespace {
 
-constexpr std::array<CommandInfo, 7> kCommands{{
+constexpr std::array<CommandInfo, 8> kCommands{{
     {Command::scan,
      "scan",
      "lengths, token id range, fingerprint, and what is wrong with the data",
@@ -30,6 +30,13 @@ constexpr std::array<CommandInfo, 7> kCommands{{
      "how a histogram or shards would be packed: strategies, rows, bound; writes no data",
      "INPUT... -L N [options]",
      {"plan lengths.csv -L 2048 -o plan.json", "plan shards/ -L 8192 --packer spfhp -K 16 --json"}},
+    {Command::sweep,
+     "sweep",
+     "what if? packers x row lengths x segment limits x over-long policies in one table",
+     "INPUT... -L N,N,... [options]",
+     {"sweep lengths.csv -L 512,1024,2048,4096", "sweep shards/ -L 2048,8192 --packer auto,nnlshp,concat -K 0,3,8 --csv"},
+     "The choice to take has a *: of all that lose tokens, cut sequences and fill rows within 0.5 % of the\n"
+     "best, the shortest rows, then the lowest -K, then the fewest rows. -v adds a line for each choice."},
     {Command::pack,
      "pack",
      "write shards as full rows with segment and position ids (the main job)",
@@ -118,6 +125,17 @@ std::size_t choice(const OptionValue& value) {
   refuse(value, fmt::format("{} or {}", fmt::join(choices, ", "), last), meant);
 }
 
+/// The elements of a list, or the one value of an option that is none in this command.
+template <class Understand>
+auto each(const OptionValue& value, Understand understand) {
+  std::vector<decltype(understand(value))> values;
+  for (const std::string& element : value.texts) {
+    const std::vector<std::string> one{element};
+    values.push_back(understand({.option = value.option, .texts = one}));
+  }
+  return values;
+}
+
 bool on(const OptionValue& value) {
   if (value.text() == "true") return true;
   if (value.text() == "false") return false;
@@ -160,9 +178,9 @@ IdType raw_type(const OptionValue& value) {
 }
 
 // ---- options ----------------------------------------------------------------------------------------------------------------
-constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kPack = set_of(Command::pack),
-                     kVerify = set_of(Command::verify), kInspect = set_of(Command::inspect);
-constexpr CommandSet kPlanned = kPlan | kPack, kReaders = kScan | kPlanned, kWorkers = kReaders | kVerify | kInspect,
+constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kSweep = set_of(Command::sweep),
+                     kPack = set_of(Command::pack), kVerify = set_of(Command::verify), kInspect = set_of(Command::inspect);
+constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned, kWorkers = kReaders | kVerify | kInspect,
                      kAll = kWorkers | set_of(Command::formats) | set_of(Command::version), kNone = 0;
 
 using S = Settings;
@@ -174,14 +192,26 @@ constexpr Option kOptions[] = {
     // ---- rows
     {"-L,--seq-length,--row-tokens", "N", nullptr, Section::rows, kPlanned, kPlanned, Kind::plain,
      "slots in a row: the trainer's sequence length; required",
-     [](S& s, const V& v) { s.pack.policy.row_tokens = s.pack.packing.row_tokens = length(v, 1); }},
+     [](S& s, const V& v) {
+       s.sweep.row_tokens = each(v, [](const V& one) { return length(one, 1); });
+       s.pack.policy.row_tokens = s.pack.packing.row_tokens = s.sweep.row_tokens.back();
+     },
+     {kSweep, nullptr}},
     {"--packer", "NAME", "auto", Section::rows, kPlanned, kPlanned, Kind::plain,
      "how rows are chosen: auto, optimal, nnlshp, spfhp, lpfhp, bfd, ffd, sorted-greedy, none; in input order: sequential, concat "
      "(see 'shardpack formats')",
-     [](S& s, const V& v) { s.pack.packer = find_packer(v.text()).name; }},
+     [](S& s, const V& v) {
+       s.sweep.packers = each(v, [](const V& one) { return std::string(find_packer(one.text()).name); });
+       s.pack.packer = s.sweep.packers.back();
+     },
+     {kSweep, "auto,lpfhp,spfhp,none,sequential,concat"}},
     {"-K,--max-segments", "N", "0", Section::rows, kPlanned, kPlanned, Kind::plain,
      "at most N segments a row; 0 = no limit (nnlshp: 3)",
-     [](S& s, const V& v) { s.pack.packing.max_segments = length(v, 0); }},
+     [](S& s, const V& v) {
+       s.sweep.max_segments = each(v, [](const V& one) { return length(one, 0); });
+       s.pack.packing.max_segments = s.sweep.max_segments.back();
+     },
+     {kSweep, "0"}},
     {"--segment-multiple", "M", nullptr, Section::rows, kPlanned, kNone, Kind::plain,
      "each segment starts on a multiple of M slots, and M divides the row length; 1, or what --cp, --tp and --sp need",
      [](S& s, const V& v) { s.segment_multiple = length(v, 1); }},
@@ -210,7 +240,11 @@ constexpr Option kOptions[] = {
     // ---- sequences
     {"--overlong", "error|truncate|split|drop", "error", Section::sequences, kPlanned, kPlanned, Kind::plain,
      "sequences longer than a row; error says how many there are and what each other choice costs",
-     [](S& s, const V& v) { s.pack.policy.overlong = static_cast<Overlong>(choice(v)); }},
+     [](S& s, const V& v) {
+       s.sweep.overlong = each(v, [](const V& one) { return static_cast<Overlong>(choice(one)); });
+       s.pack.policy.overlong = s.sweep.overlong.back();
+     },
+     {kSweep, "split"}},
     {"--truncate-side", "end|start", "end", Section::sequences, kPlanned, kNone, Kind::plain,
      "the side that --overlong truncate cuts off",
      [](S& s, const V& v) { s.pack.policy.truncate_side = static_cast<TruncateSide>(choice(v)); }},
@@ -229,7 +263,7 @@ constexpr Option kOptions[] = {
 
     // ---- output
     {"-o,--output", "PATH", nullptr, Section::output, kReaders, kReaders, Kind::plain,
-     "pack: the folder of the packed dataset; plan: plan.json; scan: the histogram, .csv or .json ('-' = standard output)",
+     "pack: the folder of the packed dataset; plan: plan.json; scan: the histogram, sweep: the table, .csv or .json ('-' = standard output)",
      [](S& s, const V& v) { s.output = text(v); }},
     {"--force", nullptr, nullptr, Section::output, kReaders, kPlanned, Kind::plain,
      "replace an output that shardpack made before, never anything else",
@@ -341,6 +375,9 @@ constexpr Option kOptions[] = {
      [](S& s, const V& v) { s.depfile = text(v); }},
 
     // ---- shared
+    {"--csv", nullptr, nullptr, Section::shared, kSweep, kSweep, Kind::plain,
+     "every figure, a line for each choice, on standard output",
+     [](S& s, const V& v) { s.csv = on(v); }},
     {"--json", nullptr, nullptr, Section::shared, kAll, kReaders | kVerify, Kind::plain,
      "the report as one JSON object on standard output",
      [](S& s, const V& v) { s.json = on(v); }},
@@ -389,6 +426,16 @@ std::vector<std::string> Option::flags() const {
   return flags;
 }
 
+std::vector<std::string> list_elements(std::string_view text) {
+  std::vector<std::string> elements;
+  while (true) {
+    const std::size_t comma = text.find(',');
+    elements.emplace_back(text.substr(0, comma));
+    if (comma == std::string_view::npos) return elements;
+    text.remove_prefix(comma + 1);
+  }
+}
+
 std::string Option::name() const {
   for (const std::string& flag : flags()) {
     if (flag.compare(0, 2, "--") == 0) return flag.substr(2);
@@ -425,6 +472,8 @@ void check_settings(const Settings& settings) {
     if (settings.output.empty()) refuse_use("where to? Give -o FOLDER");
     if (settings.output == "-") refuse_use("a packed dataset is a folder and cannot go to standard output");
   }
+  if (settings.json && settings.csv) refuse_use("--json or --csv, not both");
+  if (settings.csv && settings.output == "-") refuse_use("--csv and -o - both want standard output");
   if (settings.json && settings.output == "-") refuse_use("--json and -o - both want standard output");
   if (settings.row && settings.sequence) refuse_use("--row or --sequence, not both");
   if (!settings.depfile.empty() && settings.stamp_file.empty() && (settings.output.empty() || settings.output == "-")) {

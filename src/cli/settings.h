@@ -9,10 +9,11 @@
 #include "cli/terminal.h"
 #include "shardpack/jobs.h"
 #include "shardpack/parallelism.h"
+#include "shardpack/sweep.h"
 
 namespace shardpack {
 
-enum class Command : std::uint8_t { scan, plan, pack, verify, inspect, formats, version };
+enum class Command : std::uint8_t { scan, plan, sweep, pack, verify, inspect, formats, version };
 
 /// A page of text that is asked for instead of the command.
 enum class Page : std::uint8_t { none, version, brief, full };
@@ -22,9 +23,10 @@ struct Settings {
   std::vector<std::string> inputs;
   std::string output;  ///< "-" = standard output
 
-  PackOptions pack;                        ///< its parts serve scan and plan too
+  PackOptions pack;                        ///< its parts serve scan, plan and sweep too
   std::optional<Length> segment_multiple;  ///< as given; pack.policy has what it comes to with `parallelism`
   Parallelism parallelism;
+  SweepOptions sweep;                ///< its lists
   std::optional<double> fail_under;  ///< percent
   std::string write_lengths;         ///< scan: NPY file of all lengths, in input order
   VerifyOptions verify;
@@ -33,6 +35,7 @@ struct Settings {
   int threads = 0;                ///< 0 = the processors that this process may use
   std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
   std::string temp_dir;
+  bool csv = false;  ///< sweep: a line a cell
   bool json = false, quiet = false, verbose = false;
   When progress = When::automatic, color = When::automatic;
   std::string config_file, files_from, stats_file, stamp_file, depfile;

@@ -202,8 +202,34 @@ PolicyResult apply_to_units(const SequenceIndex& index, SequenceId first, Sequen
   return result;
 }
 
-/// check_overlong() for units, and whether every file is a whole number of them.
-void check_units(const SequenceIndex& index, const LengthPolicy& policy) {
+/// Units that are longer than a row.
+struct OverlongUnits {
+  OverlongCost cost;
+  std::int64_t units = 0, over = 0;
+  std::size_t first_file = 0;
+  std::int64_t first_record = 0, first_slots = 0;
+};
+OverlongUnits overlong_units(const SequenceIndex& index, const LengthPolicy& policy) {
+  OverlongUnits result;
+  Unit unit;
+  for_each_unit(index, 0, index.sequences(), policy.keep_together, [&](std::size_t f, std::int64_t record) {
+    read_unit(index, f, record, policy, unit);
+    ++result.units;
+    if (unit.too_short || unit.slots <= policy.row_tokens) return;
+    if (result.over++ == 0) {
+      result.first_file = f;
+      result.first_record = record;
+      result.first_slots = unit.slots;
+    }
+    result.cost.sequences += policy.keep_together;
+    result.cost.tokens += unit.tokens;
+    result.cost.longest = std::max(result.cost.longest, unit.tokens);
+  });
+  return result;
+}
+
+/// Is every file a whole number of units?
+void check_whole_units(const SequenceIndex& index, const LengthPolicy& policy) {
   for (const SourceFile& file : index.files()) {
     if (const std::int64_t left = file.records() % policy.keep_together; left > 0) {
       throw Error(ErrorCode::bad_data,
@@ -212,30 +238,21 @@ void check_units(const SequenceIndex& index, const LengthPolicy& policy) {
                   file.name);
     }
   }
-  Unit unit;
-  std::int64_t units = 0, over = 0, over_tokens = 0, first_slots = 0;
-  std::size_t first_file = 0;
-  std::int64_t first_record = 0;
-  for_each_unit(index, 0, index.sequences(), policy.keep_together, [&](std::size_t f, std::int64_t record) {
-    read_unit(index, f, record, policy, unit);
-    ++units;
-    if (unit.too_short || unit.slots <= policy.row_tokens) return;
-    if (over++ == 0) {
-      first_file = f;
-      first_record = record;
-      first_slots = unit.slots;
-    }
-    over_tokens += unit.tokens;
-  });
-  if (over == 0 || policy.overlong != Overlong::error) return;
+}
+
+/// check_overlong() for units.
+void check_units(const SequenceIndex& index, const LengthPolicy& policy) {
+  check_whole_units(index, policy);
+  const OverlongUnits found = overlong_units(index, policy);
+  if (found.over == 0 || policy.overlong != Overlong::error) return;
   throw Error(
       ErrorCode::bad_data,
       fmt::format(
           "{} of {} units of {} sequences are longer than a row of {} slots (this first one takes {}); they are never cut: "
           "choose --overlong drop (loses {} tokens), or raise -L",
-          with_commas(over), with_commas(units), policy.keep_together, with_commas(policy.row_tokens), with_commas(first_slots),
-          with_commas(over_tokens)),
-      index.files()[first_file].name, fmt::format("record {}", with_commas(first_record)));
+          with_commas(found.over), with_commas(found.units), policy.keep_together, with_commas(policy.row_tokens),
+          with_commas(found.first_slots), with_commas(found.cost.tokens)),
+      index.files()[found.first_file].name, fmt::format("record {}", with_commas(found.first_record)));
 }
 
 /// Lengths alone do not tell which sequences follow each other.
@@ -247,25 +264,21 @@ void refuse_units(const LengthPolicy& policy) {
 
 // ---- over-long sequences ----------------------------------------------------------------------------------------------------
 
-/// The message of check_overlong() from the lengths that are over.
-std::string overlong_message(const LengthHistogram& over, std::int64_t all, LengthPolicy policy, std::string_view first) {
-  const auto cost = [&](Overlong choice) {
-    policy.overlong = choice;
-    return apply_policy(over, policy);
-  };
-  policy.split_min_tokens = 0;
-  const HistogramPolicyResult truncate = cost(Overlong::truncate), split = cost(Overlong::split);
-  const auto cut = truncate.counts[static_cast<std::size_t>(RemovalCause::truncated)].tokens;
+/// The message of check_overlong().
+/// \param first  about the first of them, with a comma at its end; or ""
+std::string overlong_message(const OverlongCost& cost, std::int64_t all, const LengthPolicy& policy, std::string_view first) {
   return fmt::format(
       "{} of {} sequences are longer than a row of {} slots{} ({}longest {} tokens); choose --overlong truncate (cuts {} "
       "tokens), "
       "split (makes {} pieces of them) or drop (loses {} tokens), or raise -L",
-      with_commas(over.sequences()), with_commas(all), with_commas(policy.row_tokens),
-      policy.append_eos || policy.prepend_bos ? " with what is added" : "", first, with_commas(over.max_length()),
-      with_commas(cut), with_commas(split.items.sequences()), with_commas(over.tokens()));
+      with_commas(cost.sequences), with_commas(all), with_commas(policy.row_tokens),
+      policy.append_eos || policy.prepend_bos ? " with what is added" : "", first, with_commas(cost.longest),
+      with_commas(cost.truncated_tokens), with_commas(cost.pieces), with_commas(cost.tokens));
 }
 
-bool is_overlong(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& policy) {
+/// Would `tokens` tokens need one of the policies for over-long sequences?
+bool is_overlong(std::int64_t tokens, std::uint8_t ends, LengthPolicy policy) {
+  policy.overlong = Overlong::error;
   bool over = false;
   if (tokens > 0) {
     cut_sequence(
@@ -273,6 +286,46 @@ bool is_overlong(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& pol
         [](std::int64_t, std::int64_t, RemovalCause) {}, [&] { over = true; });
   }
   return over;
+}
+
+LengthHistogram overlong_lengths(const LengthHistogram& sequences, const LengthPolicy& policy) {
+  LengthHistogram over;
+  for (const LengthCount& entry : sequences.counts()) {
+    if (is_overlong(entry.length, 0, policy)) over.add(entry.length, entry.count);
+  }
+  return over;
+}
+
+struct OverlongOfIndex {
+  LengthHistogram lengths;
+  SequenceId first = -1;  ///< the first of them; -1 when there are none
+};
+OverlongOfIndex overlong_lengths(const SequenceIndex& index, const LengthPolicy& policy) {
+  OverlongOfIndex over;
+  SequenceId sequence = 0;
+  for (const SourceFile& file : index.files()) {
+    for (std::int64_t record = 0; record < file.records(); ++record, ++sequence) {
+      const std::int64_t tokens = record_tokens(file, record);
+      if (!is_overlong(tokens, index.ends(sequence), policy)) continue;
+      over.lengths.add(tokens);
+      if (over.first < 0) over.first = sequence;
+    }
+  }
+  return over;
+}
+
+/// What the policies would do to sequences of which each is over-long.
+OverlongCost cost_of(const LengthHistogram& over, LengthPolicy policy) {
+  policy.overlong = Overlong::split;
+  const HistogramPolicyResult split = apply_policy(over, policy);
+  policy.overlong = Overlong::truncate;
+  policy.split_min_tokens = 0;
+  const HistogramPolicyResult truncate = apply_policy(over, policy);
+  return {.sequences = over.sequences(),
+          .tokens = over.tokens(),
+          .longest = over.max_length(),
+          .truncated_tokens = truncate.counts[static_cast<std::size_t>(RemovalCause::truncated)].tokens,
+          .pieces = split.items.sequences()};
 }
 
 }  // namespace
@@ -351,39 +404,38 @@ HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const Lengt
   return result;
 }
 
+OverlongCost overlong_cost(const SequenceIndex& index, const LengthPolicy& policy) {
+  if (policy.keep_together == 1) return cost_of(overlong_lengths(index, policy).lengths, policy);
+  check_whole_units(index, policy);
+  return overlong_units(index, policy).cost;
+}
+
+OverlongCost overlong_cost(const LengthHistogram& sequences, const LengthPolicy& policy) {
+  refuse_units(policy);
+  return cost_of(overlong_lengths(sequences, policy), policy);
+}
+
 void check_overlong(const SequenceIndex& index, const LengthPolicy& policy) {
   check_policy(policy);
   if (policy.keep_together > 1) return check_units(index, policy);
   if (policy.overlong != Overlong::error) return;
-  LengthHistogram over;
-  SequenceId first = -1;
-  for (SequenceId sequence = 0, f = 0; f < static_cast<SequenceId>(index.files().size()); ++f) {
-    const SourceFile& file = index.files()[static_cast<std::size_t>(f)];
-    for (std::size_t record = 0; record + 1 < file.record_begin.size(); ++record, ++sequence) {
-      const std::int64_t tokens = file.record_begin[record + 1] - file.record_begin[record];
-      if (!is_overlong(tokens, index.ends(sequence), policy)) continue;
-      over.add(tokens);
-      if (first < 0) first = sequence;
-    }
-  }
-  if (first < 0) return;
-  const SequencePlace place = index.place(first);
+  const OverlongOfIndex over = overlong_lengths(index, policy);
+  if (over.first < 0) return;
+  const SequencePlace place = index.place(over.first);
   const SourceFile& file = index.files()[static_cast<std::size_t>(place.file)];
-  throw Error(
-      ErrorCode::bad_data,
-      overlong_message(over, index.sequences(), policy, fmt::format("this first one has {} tokens, ", with_commas(place.tokens))),
-      file.name, fmt::format("record {}", with_commas(place.record)));
+  throw Error(ErrorCode::bad_data,
+              overlong_message(cost_of(over.lengths, policy), index.sequences(), policy,
+                               fmt::format("this first one has {} tokens, ", with_commas(place.tokens))),
+              file.name, fmt::format("record {}", with_commas(place.record)));
 }
 
 void check_overlong(const LengthHistogram& sequences, const LengthPolicy& policy) {
   check_policy(policy);
   refuse_units(policy);
   if (policy.overlong != Overlong::error) return;
-  LengthHistogram over;
-  for (const LengthCount& entry : sequences.counts()) {
-    if (is_overlong(entry.length, 0, policy)) over.add(entry.length, entry.count);
-  }
-  if (over.sequences() > 0) throw Error(ErrorCode::bad_data, overlong_message(over, sequences.sequences(), policy, ""));
+  const LengthHistogram over = overlong_lengths(sequences, policy);
+  if (over.sequences() == 0) return;
+  throw Error(ErrorCode::bad_data, overlong_message(cost_of(over, policy), sequences.sequences(), policy, ""));
 }
 
 std::vector<Item> units_of(const std::vector<Item>& items, std::int32_t keep_together) {

@@ -1,6 +1,4 @@
 // plan: strategies, counts and bound, from a histogram alone or from shards. No token is read again.
-#include "io/histogram_file.h"
-#include "io/source.h"
 #include "jobs/planning.h"
 #include "shardpack/error.h"
 #include "shardpack/jobs.h"
@@ -42,21 +40,18 @@ PlanResult plan_shards(const SequenceIndex& index, const PlanningOptions& planni
 
 PlanResult plan(const std::vector<std::string>& inputs, const ReadOptions& read, const PlanOptions& options,
                 const RunContext& context) {
-  std::optional<LengthHistogram> histogram;
-  if (inputs.size() == 1 && read.format.empty() && !read.eos_id) histogram = read_histogram(inputs[0]);
-  if (histogram) {
-    PlanResult result = plan_histogram(*histogram, options, context.stop);
-    result.sequences = histogram->sequences();
-    result.tokens = histogram->tokens();
-    return result;
-  }
   const PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
                                  .packer = options.packer,
                                  .packing = options.packing,
                                  .assign = {}};
-  const bool ends = options.policy.append_eos || options.policy.prepend_bos;
-  const ScannedSource scanned = open_source(inputs, read, {.random_access = false, .ends = ends}, context);
-  const SequenceIndex& index = scanned.source->index();
+  const LengthSource lengths = read_lengths(inputs, read, options.policy, context);
+  if (lengths.histogram) {
+    PlanResult result = plan_histogram(*lengths.histogram, options, context.stop);
+    result.sequences = lengths.histogram->sequences();
+    result.tokens = lengths.histogram->tokens();
+    return result;
+  }
+  const SequenceIndex& index = lengths.shards.source->index();
   PlanResult result = plan_shards(index, planning, context.stop);
   result.sequences = index.sequences();
   result.tokens = index.tokens();

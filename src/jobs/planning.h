@@ -1,15 +1,27 @@
 // Planning as plan and pack share it: from items to rows, whichever kind of packer was asked for.
 #pragma once
 
+#include <optional>
 #include <stop_token>
+#include <string>
 #include <string_view>
 #include <vector>
 
+#include "io/source.h"
 #include "shardpack/assignment.h"
 #include "shardpack/jobs.h"
 #include "shardpack/sequence_index.h"
 
 namespace shardpack {
+
+/// What a planner needs of its inputs: the counts of a histogram file, or shards, which have an order too.
+struct LengthSource {
+  std::optional<LengthHistogram> histogram;
+  ScannedSource shards;  ///< when there is no histogram
+};
+/// \param policy  decides whether the ends of sequences are looked at
+LengthSource read_lengths(const std::vector<std::string>& inputs, const ReadOptions& read, const LengthPolicy& policy,
+                          const RunContext& context);
 
 /// What decides the rows of a partition.
 struct PlanningOptions {
@@ -19,6 +31,9 @@ struct PlanningOptions {
   AssignOptions assign;
 };
 
+/// Does the packer cut sequences wherever a row ends? Then no sequence is over-long for it.
+bool cuts_at_row_ends(std::string_view packer);
+
 /// The policy that items are made under: concat cuts at row ends anyway, so over-long sequences are no error there.
 /// \throws Error{usage} for a policy that contradicts itself, the packer or the limit of segments
 LengthPolicy effective_policy(LengthPolicy policy, std::string_view packer, std::int32_t max_segments);
@@ -26,8 +41,15 @@ LengthPolicy effective_policy(LengthPolicy policy, std::string_view packer, std:
 /// What a plan of these items places, in slots: items, or the units that they are.
 LengthHistogram planned_items(const std::vector<Item>& items, const LengthPolicy& policy);
 
+/// The plan of what planned_items() counts, by a packer that needs no order.
+PackingPlan plan_counts(const LengthHistogram& planned, const PlanningOptions& options, std::stop_token stop);
+
 /// The plan of one partition's items.
 PackingPlan plan_items(const std::vector<Item>& items, const PlanningOptions& options, std::stop_token stop);
+
+/// The rows of a packer that keeps the input order, and the plan that they amount to.
+OrderedRows rows_in_input_order(std::vector<Item> items, const PlanningOptions& options);
+PackingPlan plan_of_rows(const OrderedRows& rows, const PlanningOptions& options);
 
 /// The rows that realise it. `items` are handed over, since concat cuts its own.
 OrderedRows assign_items(std::vector<Item> items, const PackingPlan& plan, const PlanningOptions& options);

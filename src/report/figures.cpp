@@ -12,7 +12,8 @@ namespace {
 double ratio(std::int64_t a, std::int64_t b) { return b == 0 ? 0 : static_cast<double>(a) / static_cast<double>(b); }
 }  // namespace
 
-std::string percent_text(double share) { return fmt::format("{:.3f} %", std::floor(share * 1e5) / 1e3); }
+std::string percent_number(double share) { return fmt::format("{:.3f}", std::floor(share * 1e5) / 1e3); }
+std::string percent_text(double share) { return percent_number(share) + " %"; }
 
 std::string counted(std::int64_t count, std::string_view singular, std::string_view plural) {
   return fmt::format("{} {}", with_commas(count), count == 1 ? singular : plural);

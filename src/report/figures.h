@@ -12,6 +12,7 @@ namespace shardpack {
 
 /// "99.999 %", cut and not rounded: 100.000 % means that no slot is empty.
 std::string percent_text(double share);
+std::string percent_number(double share);  ///< the same without its unit
 
 /// "1 row", "1,234 rows".
 std::string counted(std::int64_t count, std::string_view singular, std::string_view plural);

@@ -27,7 +27,7 @@ PUBLIC = {
              "sequence_index.h", "sequence_source.h"],
     "exec": ["run_context.h", "thread_pool.h"],
     "io": ["formats.h", "manifest.h", "row_sink.h"],
-    "jobs": ["inspect.h", "jobs.h"],
+    "jobs": ["inspect.h", "jobs.h", "sweep.h"],
     "cli": ["shardpack.h"],
 }
 LAYER_OF_PUBLIC = {header: layer for layer, headers in PUBLIC.items() for header in headers}

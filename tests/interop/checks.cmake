@@ -19,3 +19,7 @@ foreach(case formats_agree units_stay_together threads_change_nothing listing_ch
     ${PROJECT_SOURCE_DIR}/data/generate.py ${case})
   set_tests_properties(interop_pack_${case} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
+
+add_test(NAME interop_sweep COMMAND ${SHARDPACK_PYTHON} ${interop}/sweep_test.py $<TARGET_FILE:shardpack_tool>
+  ${PROJECT_SOURCE_DIR}/data/generate.py)
+set_tests_properties(interop_sweep PROPERTIES SKIP_RETURN_CODE 77)

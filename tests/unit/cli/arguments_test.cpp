@@ -37,6 +37,7 @@ auto decisive(const Settings& s) {
       std::make_tuple(p.rows_multiple, p.tail, p.partition_tokens, p.shard_bytes, p.force, p.dry_run),
       std::make_tuple(p.read.format, p.read.ids_column, p.read.unit, p.read.null_row, p.read.dtype, p.read.eos_id, p.read.bos_id,
                       p.read.limit, p.read.allow_repeats),
+      std::make_tuple(s.sweep.row_tokens, s.sweep.packers, s.sweep.max_segments, s.sweep.overlong, s.csv),
       std::make_tuple(s.output, s.fail_under, s.threads, s.memory_bytes, s.temp_dir, s.json, s.quiet, s.progress));
 }
 
@@ -46,7 +47,45 @@ TEST_CASE("the defaults of the command line are those of the library") {
   const Settings given = settings({"pack", "in"});
   Settings library;
   library.memory_bytes = given.memory_bytes;  // the library leaves it to the caller
+  library.sweep = given.sweep;
   CHECK(decisive(given) == decisive(library));
+
+  const SweepOptions swept = settings({"sweep", "in"}).sweep, standard;
+  CHECK(swept.packers == standard.packers);
+  CHECK(swept.max_segments == standard.max_segments);
+  CHECK(swept.overlong == standard.overlong);
+}
+
+TEST_CASE("sweep takes lists: commas and repeats add up, and the other commands take one value") {
+  const SweepOptions sweep = settings({"sweep", "in", "-L", "512,1024", "a", "--packer=spfhp,none", "-K3,0", "--row-tokens",
+                                       "2048", "--overlong", "drop,split"})
+                                 .sweep;
+  CHECK(sweep.row_tokens == std::vector<Length>{512, 1024, 2048});
+  CHECK(sweep.packers == std::vector<std::string>{"spfhp", "none"});
+  CHECK(sweep.max_segments == std::vector<std::int32_t>{3, 0});
+  CHECK(sweep.overlong == std::vector<Overlong>{Overlong::drop, Overlong::split});
+  CHECK(settings({"sweep", "in", "-L", "512", "a", "b"}).inputs == std::vector<std::string>{"in", "a", "b"});
+
+  CHECK(refusal({"sweep", "in", "-L", "512,"}) == "--seq-length: expected a whole number from 1 to 2147483647, found ''");
+  CHECK(refusal({"sweep", "in", "-L", "512,1k"}) == "--seq-length: expected a whole number from 1 to 2147483647, found '1k'");
+  CHECK(refusal({"sweep", "in", "--overlong", "split,drp"}) ==
+        "--overlong: expected error, truncate, split or drop, found 'drp'; did you mean drop?");
+  CHECK(refusal({"plan", "in", "-L", "512,1024"}) ==
+        "--seq-length: expected a whole number from 1 to 2147483647, found '512,1024'");
+  CHECK(refusal({"sweep", "in"}) == "how long is a row? Give -L N, the trainer's sequence length");
+  CHECK(refusal({"sweep", "in", "-L", "8", "--csv", "--json"}) == "--json or --csv, not both");
+  CHECK(refusal({"sweep", "in", "-L", "8", "--csv", "-o", "-"}) == "--csv and -o - both want standard output");
+
+  const TempFolder folder;
+  const std::string config =
+      folder.write("c.toml", "overlong = \"drop\"\n[sweep]\nseq-length = [512, 1024]\npacker = \"spfhp,none\"\n");
+  const SweepOptions listed = settings({"sweep", "in", "--config", config, "-K", "4"}).sweep;
+  CHECK(listed.row_tokens == std::vector<Length>{512, 1024});
+  CHECK(listed.packers == std::vector<std::string>{"spfhp", "none"});
+  CHECK(listed.overlong == std::vector<Overlong>{Overlong::drop});
+  CHECK(settings({"plan", "in", "--config", config}).pack.policy.overlong == Overlong::drop);
+  folder.write("c.toml", "[plan]\nseq-length = [512, 1024]\n");
+  CHECK(refusal({"sweep", "in", "-L", "8", "--config", config}).find("expected one value") != std::string::npos);
 }
 
 TEST_CASE("flags fill the settings, in every spelling and on either side of the command and the files") {
@@ -95,7 +134,7 @@ TEST_CASE("what is not understood is one line with the nearest name and the page
   CHECK(refusal({"pack", "--packr=x"}) == "unknown flag --packr; did you mean --packer? see: shardpack pack -h");
   CHECK(refusal({"pack", "-Z"}) == "unknown flag -Z; see: shardpack pack -h");
   CHECK(refusal({"verify", "--force"}) ==
-        "--force is not for verify; it belongs to scan, plan and pack; see: shardpack verify -h");
+        "--force is not for verify; it belongs to scan, plan, sweep and pack; see: shardpack verify -h");
   CHECK(refusal({"-q"}) == "-q needs a command; see: shardpack -h");
   CHECK(refusal({"plan", "-L"}) == "-L needs a value; see: shardpack plan -h");
   CHECK(refusal({"plan", "--tail", "x"}).find("belongs to pack;") != std::string::npos);
@@ -213,7 +252,8 @@ TEST_CASE("--print-config gives a file that gives the same settings again") {
          "--order",  "by-strategy", "--compress",   "zstd:7",   "--memory", "1G",           "--no-derived", "--force",
          "--eos-id", "0",           "--append-eos", "--format", "jsonl",    "--fail-under", "99.5",         "-q"},
         {"plan", "in", "--packer", "ffd", "--nnls-weights", "tokens", "--segment-multiple", "4"},
-        {"plan", "in", "--cp", "4", "--tp", "2", "--sp"}}) {
+        {"plan", "in", "--cp", "4", "--tp", "2", "--sp"},
+        {"sweep", "in", "-L", "512", "-L", "1024,2048", "--packer", "ffd,none", "--csv"}}) {
     const Request request = parse(words);
     folder.write("printed.toml", config_text(request.settings.command, request.given));
     CHECK(decisive(settings({words[0], "in", "--config", folder.path("printed.toml")})) == decisive(request.settings));

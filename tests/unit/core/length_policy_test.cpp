@@ -192,3 +192,20 @@ TEST_CASE("the over-long message counts them and prices each choice") {
     CHECK(text.find("drop (loses 15 tokens)") != std::string::npos);
   }
 }
+
+TEST_CASE("what over-long sequences cost, by policy") {
+  LengthPolicy policy = row(4, Overlong::drop);
+  OverlongCost cost = overlong_cost(memory_index({3, 9, 4, 6, 0}), policy);
+  CHECK(cost.sequences == 2);
+  CHECK(cost.tokens == 15);
+  CHECK(cost.longest == 9);
+  CHECK(cost.truncated_tokens == 7);
+  CHECK(cost.pieces == 5);
+  policy.overlong = Overlong::split;
+  policy.split_min_tokens = 2;
+  CHECK(overlong_cost(memory_index({3, 9, 4, 6}), policy).pieces == 4);  // without the last token of the 9
+  policy.append_eos = true;
+  cost = overlong_cost(memory_index({3, 9, 4, 6}, {0, 0, 0, SequenceIndex::kEndsWithEos}), policy);
+  CHECK(cost.sequences == 3);  // a row of 4 holds 3 tokens and an EOS
+  CHECK(cost.tokens == 19);
+}
