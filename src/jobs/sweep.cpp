@@ -101,6 +101,21 @@ void add_choices(SweepResult& result, const SweepOptions& options) {
   if (!any_is_sound) std::rethrow_exception(first_problem);
 }
 
+/// By row length; nothing where no choice is sound.
+std::vector<OverlongCost> overlong_costs(const SweepResult& result, const SweepOptions& options, const LengthSource& source) {
+  std::vector<OverlongCost> costs(result.row_tokens.size());
+  const std::size_t per_length = result.cells.size() / costs.size();
+  for (std::size_t l = 0; l < costs.size(); ++l) {
+    const auto begin = result.cells.begin() + static_cast<std::ptrdiff_t>(l * per_length);
+    const auto end = begin + static_cast<std::ptrdiff_t>(per_length);
+    const auto sound = std::find_if(begin, end, [](const SweepCell& cell) { return cell.problem.empty(); });
+    if (sound == end) continue;
+    const LengthPolicy policy = policy_of(*sound, options);
+    costs[l] = source.histogram ? overlong_cost(*source.histogram, policy) : overlong_cost(source.shards.source->index(), policy);
+  }
+  return costs;
+}
+
 struct Work {
   std::vector<ItemGroup> groups;
   std::vector<Question> questions;
@@ -434,16 +449,12 @@ SweepResult sweep(const std::vector<std::string>& inputs, const ReadOptions& rea
   result.overlong = each_once(options.overlong, "over-long policy");
   result.packers = each_once(options.packers, "packer");
   result.max_segments = each_once(options.max_segments, "segment limit");
+  for (const std::string& packer : result.packers) static_cast<void>(find_packer(packer));
   add_choices(result, options);  // refuses what makes no sense before anything is read
 
   const LengthSource source = read_lengths(inputs, read, options.policy, context);
   result.lengths = source.histogram ? *source.histogram : lengths_of(source.shards.source->index());
-  for (const Length row_tokens : result.row_tokens) {
-    LengthPolicy policy = options.policy;
-    policy.row_tokens = row_tokens;
-    result.over.push_back(source.histogram ? overlong_cost(*source.histogram, policy)
-                                           : overlong_cost(source.shards.source->index(), policy));
-  }
+  result.over = overlong_costs(result, options, source);
 
   Work work = list_work(result, options);
   const bool needs_order =

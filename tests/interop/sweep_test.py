@@ -66,7 +66,7 @@ def main():
         run(TOOL, "scan", shards, "-o", folder / "lengths.csv", "--write-lengths", folder / "lengths.npy", "-q")
         lengths = np.load(folder / "lengths.npy").tolist()
         flags = ["-L", ",".join(map(str, ROWS)), "-K", ",".join(map(str, LIMITS)), "--overlong", "truncate,split,drop", "--packer",
-                 "auto,spfhp,none,sequential,concat"]
+                 "lpfhp,spfhp,none,sequential,concat"]
         figures = {}
         for source in (shards, folder / "lengths.csv"):
             report = json.loads(run(TOOL, "sweep", source, *flags, "--json"))
