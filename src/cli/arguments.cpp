@@ -232,6 +232,10 @@ Request parse_arguments(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv + 1, argv + argc);
   Request request;
   Settings& settings = request.settings;
+  if (!arguments.empty() && arguments.front() == "help") {  // help [COMMAND], as many tools have it
+    arguments.erase(arguments.begin());
+    arguments.emplace_back("--help");
+  }
   const std::optional<Command> command = take_command(arguments);
   request.has_command = command.has_value();
   if (command) {

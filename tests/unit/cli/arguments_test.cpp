@@ -202,6 +202,12 @@ TEST_CASE("a page is shown whatever else is wrong") {
   CHECK(settings({"pack", "--packr", "-h"}).page == Page::brief);
   CHECK(settings({"pack", "-L", "x", "-h", "--help"}).page == Page::full);
   CHECK(settings({"--help"}).page == Page::full);
+  CHECK(settings({"help"}).page == Page::full);
+  CHECK_FALSE(parse({"help"}).has_command);
+  CHECK(settings({"help", "pack"}).page == Page::full);
+  CHECK(settings({"help", "pack"}).command == Command::pack);
+  CHECK(refusal({"help", "pak"}) == "unknown command 'pak'; did you mean pack? see: shardpack -h");
+  CHECK(settings({"pack", "help"}).inputs == std::vector<std::string>{"help"});
   CHECK(settings({"--version"}).page == Page::version);
   CHECK_FALSE(parse({}).has_command);
 }
