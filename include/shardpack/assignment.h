@@ -28,6 +28,7 @@ struct AssignOptions {
   std::uint64_t seed = 0;
   std::int32_t partition = 0;  ///< selects the stream of random numbers
   RowOrder order = RowOrder::shuffled;
+  std::int64_t first_item = 0;  ///< items of the partition that other calls place, before these: moves on in the same stream
 };
 
 /// Fill a plan's rows with items: among items of equal slots the draw is a seeded shuffle, then rows are ordered.

@@ -20,6 +20,7 @@ struct ReadOptions {
   std::string ids_column = "input_ids";  ///< JSONL
   Unit unit = Unit::document;
   NullRow null_row = NullRow::error;
+  std::string group_column;            ///< rows never mix two values of it; empty = no groups
   std::optional<IdType> dtype;         ///< raw files: how ids are stored
   std::optional<std::int64_t> eos_id;  ///< raw files: the delimiter; also what --append-eos adds
   std::optional<std::int64_t> bos_id;

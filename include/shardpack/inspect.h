@@ -66,7 +66,8 @@ struct SequenceView {
 };
 
 struct PlanView {
-  PackingPlan plan;
+  PackingPlan plan;               ///< of all groups together where there are groups
+  std::vector<GroupPlan> groups;  ///< ascending by key
   LengthHistogram items;  ///< in slots
 };
 

@@ -9,6 +9,7 @@
 #include "shardpack/assignment.h"
 #include "shardpack/error.h"
 #include "shardpack/formats.h"
+#include "shardpack/group_key.h"
 #include "shardpack/item.h"
 #include "shardpack/length_histogram.h"
 #include "shardpack/manifest.h"
@@ -27,6 +28,7 @@ struct ScanResult {
   RemovedCount padding;  ///< positions with attention_mask 0
   std::int64_t null_records = 0;
   std::vector<std::string> not_carried;      ///< columns
+  std::vector<GroupLengths> groups;          ///< ascending by key; empty without a group column
   std::vector<std::int64_t> record_lengths;  ///< tokens of every record in input order, when asked for
 };
 ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context,
@@ -39,12 +41,14 @@ struct PlanOptions {
   PackerOptions packing;
 };
 struct PlanResult {
-  PackingPlan plan;
+  PackingPlan plan;                        ///< of all groups together where there are groups
   LengthHistogram items;                   ///< in slots
+  std::vector<GroupPlan> groups;           ///< ascending by key
   std::int64_t sequences = 0, tokens = 0;  ///< read; tokens of the source
   HistogramPolicyResult policy;
 };
-/// Inputs: one histogram file (CSV, JSON, list, .npy of lengths), or shards.
+/// Inputs: one histogram file (CSV, JSON, list, .npy of lengths), or shards. A grouped histogram, and shards with
+/// read.group_column, have a plan for each group.
 PlanResult plan(const std::vector<std::string>& inputs, const ReadOptions& read, const PlanOptions& options,
                 const RunContext& context);
 
@@ -78,6 +82,7 @@ struct PackResult {
   std::int64_t dynamic_padding_slots = 0;  ///< what dynamic padding in random batches of 64 would take, expected
   std::int64_t shuffle_window_tokens = 0;  ///< tokens of the largest partition: rows are shuffled within it
   std::int64_t partitions = 0;
+  std::vector<ManifestGroup> groups;  ///< over all partitions, ascending by key; empty without a group column
   bool verified = false;  ///< the conservation equations held (always, unless dry run)
 };
 PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "shardpack/group_key.h"
+
 namespace shardpack {
 
 struct LengthCount {
@@ -16,8 +18,8 @@ struct LengthCount {
 };
 
 /// Counts by length. Lengths from 0 up; a count never goes below zero.
-/// Memory: 8 bytes for each length up to kDenseLengths, a map node above. Not thread-safe for writing; merge() is commutative,
-/// so workers fill their own and the results are merged in any order.
+/// Memory: an array where lengths up to kDenseLengths lie close, else a map node each. Not thread-safe for writing; merge() is
+/// commutative, so workers fill their own and the results are merged in any order.
 class LengthHistogram {
  public:
   static constexpr std::int64_t kDenseLengths = std::int64_t{1} << 20;
@@ -46,9 +48,18 @@ class LengthHistogram {
   friend bool operator==(const LengthHistogram& a, const LengthHistogram& b) { return a.counts() == b.counts(); }
 
  private:
+  static constexpr std::size_t kSlotsPerNode = 8;  // of the array: that many take the memory of a map node
+  void move_to_dense();                            // when the array is no larger than the nodes that it takes the place of
+
   std::vector<std::int64_t> dense_;              // index = length
-  std::map<std::int64_t, std::int64_t> sparse_;  // lengths >= kDenseLengths
+  std::map<std::int64_t, std::int64_t> sparse_;  // the lengths from dense_.size() on
   std::int64_t sequences_ = 0, tokens_ = 0;
+};
+
+/// Those of one value of the group column.
+struct GroupLengths {
+  GroupKey key;
+  LengthHistogram lengths;
 };
 
 }  // namespace shardpack

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "shardpack/fingerprint.h"
+#include "shardpack/group_key.h"
 #include "shardpack/item.h"
 #include "shardpack/types.h"
 
@@ -26,11 +27,20 @@ struct ManifestShard {
   std::vector<ManifestFile> files;
 };
 
+/// The rows of one value of the group column.
+struct ManifestGroup {
+  GroupKey key;
+  std::int64_t rows = 0, bound = 0;
+
+  friend bool operator==(const ManifestGroup&, const ManifestGroup&) = default;
+};
+
 struct ManifestPartition {
   SequenceId first_sequence = 0;
   std::int64_t sequences = 0, rows = 0, bound = 0;
-  std::string plan;                 ///< file name
-  std::vector<std::string> shards;  ///< folders
+  std::string plan;                   ///< file name
+  std::vector<std::string> shards;    ///< folders
+  std::vector<ManifestGroup> groups;  ///< ascending by key; empty without a group column
 };
 
 struct ManifestSource {

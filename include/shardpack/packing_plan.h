@@ -12,6 +12,7 @@
 #include "shardpack/bounds.h"
 #include "shardpack/certificate.h"
 #include "shardpack/error.h"
+#include "shardpack/group_key.h"
 #include "shardpack/item.h"
 #include "shardpack/length_histogram.h"
 #include "shardpack/types.h"
@@ -46,6 +47,17 @@ struct PackingPlan {
   std::int64_t rows() const;  ///< sum of the counts
   std::int64_t gap() const { return rows() - bound.rows; }
 };
+
+/// The plan of the items whose sequences have one value of the group column: its rows hold no others.
+struct GroupPlan {
+  GroupKey key;
+  PackingPlan plan;
+  LengthHistogram items;  ///< in slots
+};
+
+/// What the plans of all groups amount to: strategies merged, bounds added up (a sum of bounds is one, since no row is shared).
+/// Packer and kind of bound are the first plan's, and so is the policy; there is no certificate.
+PackingPlan merge_plans(const std::vector<GroupPlan>& groups);
 
 struct PlanStats {
   std::int64_t items = 0, segments = 0, slots_used = 0, rows = 0, padding = 0;  ///< padding in slots

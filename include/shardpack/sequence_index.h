@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "shardpack/group_key.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -31,6 +32,7 @@ struct SequencePlace {
 };
 
 /// All records of all source files in order; the record ordinal is the SequenceId. Immutable once built, so thread-safe.
+/// 8 bytes a record; 1 more with `ends`, 4 more with groups.
 class SequenceIndex {
  public:
   /// Bits of `ends`: does the sequence's first token equal the BOS id, its last the EOS id?
@@ -47,11 +49,20 @@ class SequenceIndex {
 
   /// O(log files).
   SequencePlace place(SequenceId sequence) const;
+
+  /// Values of the group column, ascending, and the place of each sequence's own among them; -1 for a record that has none.
+  void set_groups(std::vector<GroupKey> keys, std::vector<std::int32_t> groups);
+  bool grouped() const { return !groups_.empty(); }
+  const std::vector<GroupKey>& group_keys() const { return group_keys_; }
+  std::int32_t group(SequenceId sequence) const { return groups_[static_cast<std::size_t>(sequence)]; }
+
   std::uint8_t ends(SequenceId sequence) const { return ends_.empty() ? 0 : ends_[static_cast<std::size_t>(sequence)]; }
 
  private:
   std::vector<SourceFile> files_;
   std::vector<std::uint8_t> ends_;
+  std::vector<GroupKey> group_keys_;
+  std::vector<std::int32_t> groups_;           // none without a group column
   std::vector<SequenceId> first_sequence_{0};  // files + 1
   std::int64_t tokens_ = 0;
 };

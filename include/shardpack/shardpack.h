@@ -9,6 +9,7 @@
 #include "shardpack/error.h"
 #include "shardpack/fingerprint.h"
 #include "shardpack/formats.h"
+#include "shardpack/group_key.h"
 #include "shardpack/inspect.h"
 #include "shardpack/item.h"
 #include "shardpack/jobs.h"

@@ -83,6 +83,9 @@ Outcome run_scan(Session& session) {
     if (!as_json && !ends_with(settings.output, ".csv")) {
       throw Error(ErrorCode::usage, "a histogram is .csv or .json", settings.output);
     }
+    if (as_json && !settings.pack.read.group_column.empty()) {
+      throw Error(ErrorCode::usage, "a histogram with groups is .csv", settings.output);
+    }
     check_output_file(settings.output, settings.pack.force, as_json ? kJsonSignature : kCsvSignature);
   }
   if (!settings.write_lengths.empty()) check_output_file(settings.write_lengths, settings.pack.force, kNpyMagic);
@@ -97,7 +100,9 @@ Outcome run_scan(Session& session) {
           .tokens = result.lengths.tokens(), .input_bytes = total_bytes(result.files), .output_bytes = 0, .seconds = seconds}};
   if (!settings.pack.dry_run) {
     if (!settings.output.empty()) {
-      const std::string histogram = as_json ? histogram_to_json(result.lengths) : histogram_to_csv(result.lengths);
+      const std::string histogram = as_json                 ? histogram_to_json(result.lengths)
+                                    : result.groups.empty() ? histogram_to_csv(result.lengths)
+                                                            : grouped_histogram_to_csv(result.groups);
       write_output(settings.output, histogram);
       outcome.facts.output_bytes += static_cast<std::int64_t>(histogram.size());
     }
@@ -129,7 +134,9 @@ Outcome run_plan(Session& session) {
 
   Outcome outcome{.facts = {.tokens = result.tokens, .input_bytes = 0, .output_bytes = 0, .seconds = seconds}};
   if (!settings.output.empty() && !pack_options.dry_run) {
-    const std::string text = to_json(result.plan, result.items);
+    const std::string& column = pack_options.read.group_column;  // a histogram calls it "group"
+    const std::string text =
+        result.groups.empty() ? to_json(result.plan, result.items) : to_json(column.empty() ? "group" : column, result.groups);
     write_output(settings.output, text);
     outcome.facts.output_bytes = static_cast<std::int64_t>(text.size());
   }

@@ -102,12 +102,12 @@ std::string as_named(const std::string& path, const std::vector<std::string>& ar
 }
 
 /// Data file -> the sidecars beside it, of all files in `folder`.
-std::multimap<std::string, std::string> sidecars_in(const fs::path& folder) {
+std::multimap<std::string, std::string> sidecars_in(const fs::path& folder, const std::string& group_column) {
   std::multimap<std::string, std::string> sidecars;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
     const std::string path = entry->path().string();
-    if (const std::optional<std::string> data = data_file_of(path)) sidecars.emplace(*data, path);
+    if (const std::optional<std::string> data = data_file_of(path, group_column)) sidecars.emplace(*data, path);
   }
   return sidecars;
 }
@@ -119,7 +119,7 @@ void append_inputs(std::vector<std::string>& names, const std::vector<std::strin
   for (const InputFile& input : list_inputs(arguments, read)) {
     names.push_back(as_named(input.path, arguments));
     const std::string folder = fs::path(input.path).parent_path().string();
-    if (!folders.contains(folder)) folders.emplace(folder, sidecars_in(folder));
+    if (!folders.contains(folder)) folders.emplace(folder, sidecars_in(folder, read.group_column));
     std::set<std::string> beside;  // a folder is listed in no order
     for (auto [at, end] = folders.at(folder).equal_range(input.path); at != end; ++at) beside.insert(at->second);
     for (const std::string& sidecar : beside) names.push_back(as_named(sidecar, arguments));
@@ -130,7 +130,7 @@ void append_inputs(std::vector<std::string>& names, const std::vector<std::strin
 void check_not_read(const std::vector<std::string>& written, const Settings& settings) {
   const std::vector<std::string> read = dependencies(settings);
   for (const std::string& path : written) {
-    const std::string data = data_file_of(path).value_or(path);
+    const std::string data = data_file_of(path, settings.pack.read.group_column).value_or(path);
     for (const std::string& input : read) {
       std::error_code ignored;
       if (fs::equivalent(data, input, ignored)) {

@@ -78,7 +78,8 @@ Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const
     const RandomStream stream(options.seed, RandomPurpose::members, static_cast<std::uint32_t>(options.partition));
     for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
       const auto begin = static_cast<std::size_t>(classes.begin[slots]), end = static_cast<std::size_t>(classes.begin[slots + 1]);
-      stream.shuffle(std::span(classes.members).subspan(begin, end - begin), begin);
+      stream.shuffle(std::span(classes.members).subspan(begin, end - begin),
+                     static_cast<std::uint64_t>(options.first_item) + begin);
     }
   }
 

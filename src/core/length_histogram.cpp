@@ -1,6 +1,7 @@
 #include "shardpack/length_histogram.h"
 
 #include <cmath>
+#include <iterator>
 #include <string>
 
 #include "base/checked.h"
@@ -22,15 +23,24 @@ void LengthHistogram::add(std::int64_t length, std::int64_t count) {
   // Both totals before either is kept: a refused addition changes nothing. A single count is below its total.
   const std::int64_t sequences = checked_add(sequences_, count, "the number of sequences");
   const std::int64_t tokens = checked_add(tokens_, checked_mul(length, count, "the number of tokens"), "the number of tokens");
-  if (length >= kDenseLengths) {
-    sparse_[length] += count;
-  } else {
-    const auto at = static_cast<std::size_t>(length);
-    if (at >= dense_.size()) dense_.resize(at + 1);
+  if (const auto at = static_cast<std::size_t>(length); at < dense_.size()) {
     dense_[at] += count;
+  } else {
+    sparse_[length] += count;
+    move_to_dense();
   }
   sequences_ = sequences;
   tokens_ = tokens;
+}
+
+void LengthHistogram::move_to_dense() {
+  const auto end = sparse_.lower_bound(kDenseLengths);
+  if (end == sparse_.begin()) return;
+  const auto wanted = static_cast<std::size_t>(std::prev(end)->first) + 1;
+  if (wanted > dense_.size() + kSlotsPerNode * sparse_.size()) return;
+  dense_.resize(wanted);
+  for (auto entry = sparse_.begin(); entry != end; ++entry) dense_[static_cast<std::size_t>(entry->first)] = entry->second;
+  sparse_.erase(sparse_.begin(), end);
 }
 
 void LengthHistogram::merge(const LengthHistogram& other) {
@@ -47,19 +57,17 @@ std::vector<LengthCount> LengthHistogram::counts() const {
 }
 
 std::int64_t LengthHistogram::count(std::int64_t length) const {
-  if (length >= kDenseLengths) {
-    const auto found = sparse_.find(length);
-    return found == sparse_.end() ? 0 : found->second;
-  }
-  const auto at = static_cast<std::size_t>(length);
-  return length >= 0 && at < dense_.size() ? dense_[at] : 0;
+  if (length >= 0 && static_cast<std::size_t>(length) < dense_.size()) return dense_[static_cast<std::size_t>(length)];
+  const auto found = sparse_.find(length);
+  return found == sparse_.end() ? 0 : found->second;
 }
 
 std::int64_t LengthHistogram::min_length() const {
   for (std::size_t length = 1; length < dense_.size(); ++length) {
     if (dense_[length] != 0) return static_cast<std::int64_t>(length);
   }
-  return sparse_.empty() ? 0 : sparse_.begin()->first;
+  const auto first = sparse_.upper_bound(0);
+  return first == sparse_.end() ? 0 : first->first;
 }
 
 std::int64_t LengthHistogram::max_length() const {

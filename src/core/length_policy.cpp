@@ -146,6 +146,11 @@ void read_unit(const SequenceIndex& index, std::size_t f, std::int64_t record, c
           file.name, fmt::format("record {}", with_commas(r)));
     }
     const SequenceId sequence = index.first_sequence(static_cast<std::int32_t>(f)) + r;
+    if (index.grouped() && r > record && index.group(sequence) != index.group(sequence - 1)) {
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("it is kept together with the record before, and the two are of different groups"), file.name,
+                  fmt::format("record {}", with_commas(r)));
+    }
     const int added = missing_ends(index.ends(sequence), policy);
     const std::int64_t multiple = policy.segment_multiple, slots = ceil_div(tokens + count_of(added), multiple) * multiple;
     unit.tokens += tokens;

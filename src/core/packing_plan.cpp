@@ -45,6 +45,24 @@ std::int64_t PackingPlan::rows() const {
   return sum;
 }
 
+PackingPlan merge_plans(const std::vector<GroupPlan>& groups) {
+  PackingPlan merged;
+  if (groups.empty()) return merged;
+  const PackingPlan& first = groups.front().plan;
+  merged.packer = first.packer;
+  merged.row_tokens = first.row_tokens;
+  merged.max_segments = first.max_segments;
+  merged.policy = first.policy;
+  merged.bound.kind = first.bound.kind;
+  for (const GroupPlan& group : groups) {
+    const PackingPlan& plan = group.plan;
+    for (std::int64_t s = 0; s < plan.strategies(); ++s) merged.add(plan.strategy(s), plan.count[static_cast<std::size_t>(s)]);
+    merged.bound.rows = checked_add(merged.bound.rows, plan.bound.rows, "the bound");
+  }
+  merged.canonicalize();
+  return merged;
+}
+
 PlanStats stats(const PackingPlan& plan) {
   PlanStats result;
   for (std::int64_t s = 0; s < plan.strategies(); ++s) {

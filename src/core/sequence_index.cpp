@@ -18,6 +18,12 @@ SequenceIndex::SequenceIndex(std::vector<SourceFile> files, std::vector<std::uin
   ensure(ends_.empty() || static_cast<std::int64_t>(ends_.size()) == sequences(), "ends has one entry a record");
 }
 
+void SequenceIndex::set_groups(std::vector<GroupKey> keys, std::vector<std::int32_t> groups) {
+  ensure(static_cast<std::int64_t>(groups.size()) == sequences(), "every record has a group");
+  group_keys_ = std::move(keys);
+  groups_ = std::move(groups);
+}
+
 SequencePlace SequenceIndex::place(SequenceId sequence) const {
   ensure(0 <= sequence && sequence < sequences(), "the sequence exists");
   // The first file that begins after the sequence; the one before it holds it, files without records passed over.

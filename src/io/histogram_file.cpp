@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <string_view>
 #include <system_error>
@@ -16,6 +17,7 @@
 #include "io/file.h"
 #include "io/formats/flat_tokens.h"
 #include "io/formats/integer_array.h"
+#include "io/group_key_text.h"
 #include "io/json.h"
 #include "io/npy.h"
 #include "io/text_line.h"
@@ -33,14 +35,36 @@ constexpr std::string_view kDigits = "0123456789";
 /// Neither blank nor a comment.
 bool holds_data(std::string_view line) { return !line.empty() && line[0] != '#'; }
 
+/// The fields as they are written, quotes included; a comma between quotes is part of its field.
 std::vector<std::string_view> fields_of(std::string_view line) {
   std::vector<std::string_view> fields;
   for (std::size_t begin = 0; begin <= line.size();) {
-    const std::size_t end = std::min(line.find(',', begin), line.size());
+    std::size_t close = line.find_first_not_of(' ', begin);
+    if (close != std::string_view::npos && line[close] == '"') {
+      close = line.find('"', close + 1);
+      while (close != std::string_view::npos && close + 1 < line.size() && line[close + 1] == '"')
+        close = line.find('"', close + 2);
+    } else {
+      close = begin;
+    }
+    const std::size_t end = std::min(line.find(',', std::min(close, line.size())), line.size());
     fields.push_back(trimmed(line.substr(begin, end - begin)));
     begin = end + 1;
   }
   return fields;
+}
+
+/// What a field of the group column stands for.
+GroupKey group_of(std::string_view field) {
+  if (!field.starts_with('"')) return group_of_field(field, false);
+  if (field.size() < 2 || !field.ends_with('"'))
+    throw Error(ErrorCode::bad_data, fmt::format("the group {} has no closing quote", field));
+  std::string text;
+  for (std::size_t at = 1; at + 1 < field.size(); ++at) {
+    if (field[at] == '"') ++at;  // doubled
+    text += field[at];
+  }
+  return group_of_field(text, true);
 }
 
 bool is_header(const std::vector<std::string_view>& fields) {
@@ -126,45 +150,64 @@ class TableReader {
       if (columns_ == 0) {
         columns_ = fields.size();
         if (is_header(fields)) return take_header(fields);
-        if (columns_ > 2) fail_grouped();
+        if (columns_ > 2) group_column_ = 2;
       }
       if (fields.size() != columns_) {
-        throw Error(ErrorCode::bad_data,
-                    fmt::format("expected {}, found '{}'", columns_ == 1 ? "one length" : "length,count", line.substr(0, 40)));
+        throw Error(ErrorCode::bad_data, fmt::format("expected {}, found '{}'",
+                                                     columns_ == 1   ? "one length"
+                                                     : columns_ == 2 ? "length,count"
+                                                                     : "length,count,group",
+                                                     line.substr(0, 40)));
       }
       const std::int64_t length = whole_number(fields[length_column_], "length");
-      histogram_.add(length, columns_ == 1 ? 1 : whole_number(fields[count_column_], "count"));
+      const std::int64_t count = columns_ == 1 ? 1 : whole_number(fields[count_column_], "count");
+      histogram_.add(length, count);
+      if (group_column_) add_to_group(group_of(fields[*group_column_]), length, count);
     });
   }
 
-  LengthHistogram finish() { return std::move(histogram_); }
+  HistogramFile finish() {
+    HistogramFile file{.lengths = std::move(histogram_), .groups = {}};
+    for (auto& [key, lengths] : groups_) file.groups.push_back({key, std::move(lengths)});
+    return file;
+  }
 
  private:
   void take_header(const std::vector<std::string_view>& names) {
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (names[i] == "group") fail_grouped();
-      if (names[i] != "length" && names[i] != "count") {
-        throw Error(ErrorCode::bad_data, fmt::format("the column '{}' is unknown; a histogram has length,count", names[i]));
+      if (names[i] != "length" && names[i] != "count" && names[i] != "group") {
+        throw Error(ErrorCode::bad_data,
+                    fmt::format("the column '{}' is unknown; a histogram has length,count and perhaps group", names[i]));
       }
       if (std::count(names.begin(), names.end(), names[i]) > 1) {
         throw Error(ErrorCode::bad_data, fmt::format("the column '{}' appears twice", names[i]));
       }
-      (names[i] == "length" ? length_column_ : count_column_) = i;
+      if (names[i] == "group") {
+        group_column_ = i;
+      } else {
+        (names[i] == "length" ? length_column_ : count_column_) = i;
+      }
     }
+    if (group_column_ && columns_ < 3) throw Error(ErrorCode::bad_data, "a grouped histogram has length,count,group");
   }
 
-  [[noreturn]] static void fail_grouped() {
-    throw Error(ErrorCode::usage, "a grouped histogram (a third column 'group') does not fit this command; give length,count");
+  void add_to_group(const GroupKey& key, std::int64_t length, std::int64_t count) {
+    groups_[key].add(length, count);
+    if (groups_.size() > kMaxGroups) {
+      throw Error(ErrorCode::limit, fmt::format("more than {} groups", with_commas(static_cast<std::int64_t>(kMaxGroups))));
+    }
   }
 
   const std::string& shown_;
   std::int64_t line_number_ = 0;
   std::size_t columns_ = 0;  // 0 = not known yet
   std::size_t length_column_ = 0, count_column_ = 1;
+  std::optional<std::size_t> group_column_;
   LengthHistogram histogram_;
+  std::map<GroupKey, LengthHistogram> groups_;
 };
 
-LengthHistogram read_table(ByteStream& stream, const std::string& shown) {
+HistogramFile read_table(ByteStream& stream, const std::string& shown) {
   TableReader reader(shown);
   std::string text;  // the beginning of a line, then more
   for (bool at_begin = true, at_end = false; !at_end;) {
@@ -231,21 +274,47 @@ std::optional<LengthHistogram> read_npy(const std::string& path) {
 
 }  // namespace
 
-std::optional<LengthHistogram> read_histogram(const std::string& path) {
+namespace {
+std::optional<HistogramFile> plain(std::optional<LengthHistogram> lengths) {
+  if (!lengths) return std::nullopt;
+  return HistogramFile{.lengths = std::move(*lengths), .groups = {}};
+}
+}  // namespace
+
+std::optional<HistogramFile> read_histogram_file(const std::string& path) {
   std::error_code ignored;
   if (path != "-" && !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;  // a folder, a glob, a prefix
   const std::string shown = path == "-" ? "standard input" : path;
   const std::string head = peek_plain(path, kHeadBytes);
-  if (head.starts_with(kNpyMagic)) return path == "-" ? std::nullopt : read_npy(path);
+  if (head.starts_with(kNpyMagic)) return path == "-" ? std::nullopt : plain(read_npy(path));
   const bool is_json = begins_json_histogram(head);
   if (!is_json && !begins_table(head)) return std::nullopt;
   ByteStream stream(path, shown);
-  return is_json ? read_json(stream, shown) : read_table(stream, shown);
+  return is_json ? plain(read_json(stream, shown)) : read_table(stream, shown);
+}
+
+std::optional<LengthHistogram> read_histogram(const std::string& path) {
+  std::optional<HistogramFile> file = read_histogram_file(path);
+  if (!file) return std::nullopt;
+  if (!file->groups.empty()) {
+    throw Error(ErrorCode::usage, "a grouped histogram (a third column 'group') does not fit this command; give length,count",
+                path);
+  }
+  return std::move(file->lengths);
 }
 
 std::string histogram_to_csv(const LengthHistogram& histogram) {
   std::string csv = "length,count\n";
   for (const LengthCount& entry : histogram.counts()) csv += fmt::format("{},{}\n", entry.length, entry.count);
+  return csv;
+}
+
+std::string grouped_histogram_to_csv(const std::vector<GroupLengths>& groups) {
+  std::string csv = "length,count,group\n";
+  for (const GroupLengths& group : groups) {
+    const std::string field = group_field(group.key);
+    for (const LengthCount& entry : group.lengths.counts()) csv += fmt::format("{},{},{}\n", entry.length, entry.count, field);
+  }
   return csv;
 }
 

@@ -71,6 +71,7 @@ struct Candidate {
 };
 
 struct Listing {
+  std::string group_column;  // whose side files are no shards
   std::vector<Candidate> files;
   std::optional<fs::path> root;  // the deepest folder above all inputs so far
 
@@ -120,7 +121,7 @@ Identity identity_of(const std::string& path, const std::string& shown) {
 }
 
 /// Collects the shards below `folder`. `above` are the folders on the way to it, so that a link to one of them cannot loop.
-void list_folder(const fs::path& folder, const std::string& shown, std::vector<Identity>& above,
+void list_folder(const fs::path& folder, const std::string& shown, const std::string& group_column, std::vector<Identity>& above,
                  std::vector<std::string>& found) {
   const Identity own = identity_of(folder.string(), shown);
   if (std::find(above.begin(), above.end(), own) != above.end()) return;
@@ -135,14 +136,16 @@ void list_folder(const fs::path& folder, const std::string& shown, std::vector<I
     std::error_code ignored;
     const fs::file_status status = fs::status(path, ignored);
     if (fs::is_directory(status)) {
-      list_folder(path, shown_entry, above, found);
+      list_folder(path, shown_entry, group_column, above, found);
     } else if (base == "manifest.json" && is_packed_dataset(path)) {
-      throw Error(ErrorCode::usage, "a packed dataset, not source shards; give the shards that it was made from (shardpack inspect lists them)", shown);
+      throw Error(ErrorCode::usage,
+                  "a packed dataset, not source shards; give the shards that it was made from (shardpack inspect lists them)",
+                  shown);
     } else if (is_never_a_shard(base)) {
       continue;
     } else if (!fs::exists(status)) {
       throw Error(ErrorCode::io, "a link to a file that is not there", shown_entry);
-    } else if (fs::is_regular_file(status) && !is_sidecar(path.string())) {
+    } else if (fs::is_regular_file(status) && !data_file_of(path.string(), group_column)) {
       found.push_back(path.string());
     }
   }
@@ -150,10 +153,10 @@ void list_folder(const fs::path& folder, const std::string& shown, std::vector<I
   above.pop_back();
 }
 
-std::vector<std::string> shards_below(const fs::path& folder, const std::string& shown) {
+std::vector<std::string> shards_below(const fs::path& folder, const std::string& shown, const std::string& group_column) {
   std::vector<Identity> above;
   std::vector<std::string> found;
-  list_folder(folder, shown, above, found);
+  list_folder(folder, shown, group_column, above, found);
   return found;
 }
 
@@ -167,12 +170,12 @@ void add_sorted(std::vector<std::string> found, const std::string& argument, Lis
 }
 
 void add_folder(const fs::path& folder, const std::string& argument, Listing& listing) {
-  add_sorted(shards_below(folder, argument), argument, listing);
+  add_sorted(shards_below(folder, argument, listing.group_column), argument, listing);
   listing.add_root(folder);
 }
 
 void add_file(const fs::path& path, Listing& listing) {
-  const std::optional<std::string> data = data_file_of(path.string());
+  const std::optional<std::string> data = data_file_of(path.string(), listing.group_column);
   listing.files.push_back({data.value_or(path.string()), data.has_value()});
   listing.add_root(path.parent_path());
 }
@@ -193,12 +196,12 @@ void add_glob(const std::vector<std::string>& matches, const std::string& argume
     const fs::path path = normal(match);
     std::error_code error;
     if (fs::is_directory(path, error)) {
-      const std::vector<std::string> below = shards_below(path, match);
+      const std::vector<std::string> below = shards_below(path, match, listing.group_column);
       found.insert(found.end(), below.begin(), below.end());
       listing.add_root(path);
     } else if (!is_never_a_shard(path.filename().string())) {
       // "*.idx" stands for the data files; "*" matches both, and the data file is listed once.
-      found.push_back(data_file_of(path.string()).value_or(path.string()));
+      found.push_back(data_file_of(path.string(), listing.group_column).value_or(path.string()));
       listing.add_root(path.parent_path());
     }
   }
@@ -233,7 +236,7 @@ std::vector<InputFile> list_inputs(const std::vector<std::string>& arguments, co
   }
   if (standard_input) return {{"-", "standard input"}};
 
-  Listing listing;
+  Listing listing{.group_column = options.group_column, .files = {}, .root = {}};
   for (const std::string& argument : arguments) add_argument(argument, listing);
 
   std::set<std::string> given_itself;

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/hash.h"
+#include "io/group_key_text.h"
 #include "io/json.h"
 #include "io/safe_name.h"
 #include "shardpack/error.h"
@@ -103,6 +104,15 @@ void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources)
   json.end_array();
 }
 
+void write_groups(JsonWriter& json, const std::vector<ManifestGroup>& groups) {
+  json.key("groups").begin_array(kOnOneLine);
+  for (const ManifestGroup& group : groups) {
+    json.begin_object(kOnOneLine).key("key").raw(group_text(group.key));
+    json.member("rows", group.rows).member("bound", group.bound).end_object();
+  }
+  json.end_array();
+}
+
 void write_partitions(JsonWriter& json, const std::vector<ManifestPartition>& partitions) {
   json.key("partitions").begin_array();
   for (const ManifestPartition& partition : partitions) {
@@ -110,6 +120,7 @@ void write_partitions(JsonWriter& json, const std::vector<ManifestPartition>& pa
     json.member("first_sequence", partition.first_sequence).member("sequences", partition.sequences);
     json.member("rows", partition.rows).member("bound", partition.bound).member("plan", partition.plan);
     write_names(json, "shards", partition.shards);
+    if (!partition.groups.empty()) write_groups(json, partition.groups);
     json.end_object();
   }
   json.end_array();
@@ -309,6 +320,12 @@ std::vector<ManifestPartition> read_partitions(const Json& list) {
     partition.bound = count(json, "bound");
     partition.plan = json.at("plan").as_string();
     partition.shards = strings(json.at("shards"));
+    if (!json.has("groups")) continue;
+    const Json groups = json.at("groups");
+    for (std::size_t g = 0; g < groups.size(); ++g) {
+      const Json group = groups.at(g);
+      partition.groups.push_back({read_group(group.at("key")), count(group, "rows"), count(group, "bound")});
+    }
   }
   return partitions;
 }

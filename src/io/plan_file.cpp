@@ -10,6 +10,7 @@
 #include <system_error>
 
 #include "base/checked.h"
+#include "io/group_key_text.h"
 #include "io/json.h"
 #include "shardpack/error.h"
 #include "shardpack/version.h"
@@ -122,14 +123,15 @@ Certificate read_certificate(const Json& json, Length row_tokens) {
   return certificate;
 }
 
-}  // namespace
-
-std::string to_json(const PackingPlan& plan, const LengthHistogram& items) {
-  JsonWriter json;
+void begin_file(JsonWriter& json) {
   json.begin_object();
   json.member("format", kFormat);
   json.member("format_version", kFormatVersion);
   json.member("tool_version", kVersion);
+}
+
+/// What says how rows are filled: of the whole, or of a group.
+void write_plan(JsonWriter& json, const PackingPlan& plan, const LengthHistogram& items) {
   json.member("packer", plan.packer);
   json.member("row_tokens", plan.row_tokens);
   json.member("max_segments", plan.max_segments);
@@ -153,20 +155,9 @@ std::string to_json(const PackingPlan& plan, const LengthHistogram& items) {
   }
   json.end_array();
   if (plan.certificate.scale > 0) write_certificate(json, plan.certificate);
-  json.end_object();
-  return json.take() + "\n";
 }
 
-PlanFile plan_from_json(const std::string& text, const std::string& path) {
-  const Json json = Json::parse(text, path);
-  if (json.at("format").as_string() != kFormat) json.at("format").fail(fmt::format("expected \"{}\"", kFormat));
-  if (json.at("format_version").as_int() != kFormatVersion) {
-    json.at("format_version").fail(fmt::format("this version of shardpack reads format version {} only", kFormatVersion));
-  }
-
-  PlanFile file;
-  PackingPlan& plan = file.plan;
-  file.tool_version = json.at("tool_version").as_string();
+void read_plan(const Json& json, PackingPlan& plan, LengthHistogram& items) {
   plan.packer = json.at("packer").as_string();
   plan.row_tokens = static_cast<Length>(json.at("row_tokens").as_int(1, kMaxLength));
   plan.max_segments = static_cast<std::int32_t>(json.at("max_segments").as_int(0, std::numeric_limits<std::int32_t>::max()));
@@ -177,7 +168,7 @@ PlanFile plan_from_json(const std::string& text, const std::string& path) {
         .fail(fmt::format("{} are fewer than the {} that are kept together", plan.max_segments, plan.policy.keep_together));
   }
   plan.policy.segment_multiple = static_cast<Length>(json.at("segment_multiple").as_int(1, plan.row_tokens));
-  file.items = read_histogram(json.at("histogram"), plan.row_tokens);
+  items = read_histogram(json.at("histogram"), plan.row_tokens);
   read_entries(json.at("entries"), plan);
   const Json rows = json.at("rows");
   std::int64_t expected_rows = 0;
@@ -191,6 +182,75 @@ PlanFile plan_from_json(const std::string& text, const std::string& path) {
   const std::array bound_kinds{name(BoundKind::l1), name(BoundKind::l2), name(BoundKind::cardinality), name(BoundKind::lp)};
   plan.bound.kind = named<BoundKind>(json.at("bound_kind"), bound_kinds);
   if (json.has("certificate")) plan.certificate = read_certificate(json.at("certificate"), plan.row_tokens);
+}
+
+/// \throws Error{bad_data} unless keys ascend and every group's plan is of one row length, limit and policy
+void read_groups(const Json& list, PlanFile& file) {
+  if (list.size() == 0) list.fail("expected at least one group");
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const Json json = list.at(i);
+    GroupPlan group;
+    group.key = read_group(json.at("key"));
+    read_plan(json, group.plan, group.items);
+    if (i > 0) {
+      const GroupPlan& before = file.groups.back();
+      if (!(before.key < group.key)) json.at("key").fail(fmt::format("expected a key above {}", group_text(before.key)));
+      if (before.plan.row_tokens != group.plan.row_tokens || before.plan.max_segments != group.plan.max_segments ||
+          !(before.plan.policy == group.plan.policy)) {
+        json.fail("its row_tokens, max_segments or policy differ from those of the group before");
+      }
+    }
+    file.groups.push_back(std::move(group));
+  }
+  try {
+    file.plan = merge_plans(file.groups);
+    static_cast<void>(file.plan.rows());
+    for (const GroupPlan& group : file.groups) file.items.merge(group.items);
+  } catch (const Error& error) {  // totals above 2^63
+    list.fail(error.message());
+  }
+}
+
+}  // namespace
+
+std::string to_json(const PackingPlan& plan, const LengthHistogram& items) {
+  JsonWriter json;
+  begin_file(json);
+  write_plan(json, plan, items);
+  json.end_object();
+  return json.take() + "\n";
+}
+
+std::string to_json(const std::string& group_column, const std::vector<GroupPlan>& groups) {
+  JsonWriter json;
+  begin_file(json);
+  json.member("group_column", group_column);
+  json.key("groups").begin_array();
+  for (const GroupPlan& group : groups) {
+    json.begin_object().key("key").raw(group_text(group.key));
+    write_plan(json, group.plan, group.items);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return json.take() + "\n";
+}
+
+PlanFile plan_from_json(const std::string& text, const std::string& path) {
+  const Json json = Json::parse(text, path);
+  if (json.at("format").as_string() != kFormat) json.at("format").fail(fmt::format("expected \"{}\"", kFormat));
+  if (json.at("format_version").as_int() != kFormatVersion) {
+    json.at("format_version").fail(fmt::format("this version of shardpack reads format version {} only", kFormatVersion));
+  }
+
+  PlanFile file;
+  file.tool_version = json.at("tool_version").as_string();
+  if (json.has("groups")) {
+    file.group_column = json.at("group_column").as_string();
+    read_groups(json.at("groups"), file);
+  } else {
+    read_plan(json, file.plan, file.items);
+  }
   return file;
 }
 

@@ -10,13 +10,17 @@
 namespace shardpack {
 
 struct PlanFile {
-  PackingPlan plan;
+  PackingPlan plan;       ///< of all groups together where there are groups
   LengthHistogram items;  ///< the histogram (in slots) that the plan covers
   std::string tool_version;
+  std::string group_column;       ///< empty: no groups
+  std::vector<GroupPlan> groups;  ///< ascending by key
 };
 
 /// The exact bytes of plan.json: equal plans give equal bytes.
 std::string to_json(const PackingPlan& plan, const LengthHistogram& items);
+/// The same of the plans of groups.
+std::string to_json(const std::string& group_column, const std::vector<GroupPlan>& groups);
 
 /// Inverse of to_json(). Checks types and ranges, not the cover. \throws Error{bad_data} naming `path` and the key.
 PlanFile plan_from_json(const std::string& text, const std::string& path);

@@ -14,6 +14,7 @@
 #include "base/units.h"
 #include "exec/ordered_map.h"
 #include "io/file_stamp.h"
+#include "io/formats/group_column.h"
 #include "io/input_list.h"
 #include "io/scan_pass.h"
 #include "shardpack/error.h"
@@ -116,6 +117,7 @@ void cut_to_records(OpenedShard& shard, std::int64_t records) {
   ensure(!shard.facts, "formats that decode every token honour the limit themselves");
   shard.record_begin.resize(static_cast<std::size_t>(records) + 1);
   shard.record_begin.shrink_to_fit();
+  if (!shard.groups.of_record.empty()) shard.groups.of_record.resize(static_cast<std::size_t>(records));
 }
 
 std::vector<OpenedFile> open_all(const std::vector<InputFile>& inputs, const ReadOptions& options, const ScanNeeds& needs,
@@ -138,6 +140,7 @@ std::vector<OpenedFile> open_all(const std::vector<InputFile>& inputs, const Rea
 
     OpenedFile file{
         input, std::string(format.summary.name), format.open(input, options, open_context), {}, open_context.first_record};
+    if (!options.group_column.empty() && !file.shard.facts) read_group_file(file.shard, input, options.group_column);
     if (options.limit > 0) cut_to_records(file.shard, options.limit - open_context.first_record);
     if (before) file.stamps.push_back(*before);
     for (std::size_t i = 1; i < file.shard.files.size(); ++i) {
@@ -150,6 +153,17 @@ std::vector<OpenedFile> open_all(const std::vector<InputFile>& inputs, const Rea
     opened.push_back(std::move(file));
   }
   return opened;
+}
+
+/// All shards' group columns as one, for the index.
+void take_groups(std::vector<OpenedFile>& files, SequenceIndex& index) {
+  std::vector<GroupColumn*> columns;
+  for (OpenedFile& file : files) columns.push_back(&file.shard.groups);
+  std::vector<GroupKey> keys = merge_groups(columns);
+  std::vector<std::int32_t> groups;
+  groups.reserve(static_cast<std::size_t>(index.sequences()));
+  for (const GroupColumn* column : columns) groups.insert(groups.end(), column->of_record.begin(), column->of_record.end());
+  index.set_groups(std::move(keys), std::move(groups));
 }
 
 /// Begun on construction, ended whatever happens.
@@ -213,8 +227,9 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
     not_carried.insert(file.shard.not_carried.begin(), file.shard.not_carried.end());
   }
   scanned.not_carried.assign(not_carried.begin(), not_carried.end());
-  scanned.source = std::make_unique<ShardSource>(SequenceIndex(std::move(sources), std::move(pass.ends)), std::move(tables),
-                                                 std::move(stamps));
+  SequenceIndex index(std::move(sources), std::move(pass.ends));
+  if (!options.group_column.empty()) take_groups(files, index);
+  scanned.source = std::make_unique<ShardSource>(std::move(index), std::move(tables), std::move(stamps));
   scanned.source->check_unchanged();
   return scanned;
 }

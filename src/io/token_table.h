@@ -10,6 +10,7 @@
 
 #include "io/file.h"
 #include "shardpack/fingerprint.h"
+#include "shardpack/group_key.h"
 #include "shardpack/item.h"
 #include "shardpack/types.h"
 
@@ -41,11 +42,18 @@ struct TokenFacts {
   std::string hash;  ///< XXH3-128 of the data file followed by its sidecars
 };
 
+/// Values of the group column: the number of each record's value, -1 where it has none, and the values by number.
+struct GroupColumn {
+  std::vector<std::int32_t> of_record;
+  std::vector<GroupKey> keys;
+};
+
 /// What a format's reader returns for one data file.
 struct OpenedShard {
   TokenTable ids;
   std::vector<std::int64_t> record_begin;  ///< tokens; records + 1 entries, the first 0, ascending, the last ids.tokens
   std::vector<std::string> files;          ///< paths of the data file and then its sidecars: what `bytes` and `hash` cover
+  GroupColumn groups;                      ///< empty without a group column
   std::int64_t null_records = 0;
   RemovedCount padding;                  ///< positions with attention_mask 0, left out of the table
   std::vector<std::string> not_carried;  ///< columns that are not carried along

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "io/file.h"
+#include "io/group_key_text.h"
 #include "jobs/pack_options.h"
 #include "jobs/verify_plan.h"
 #include "shardpack/error.h"
@@ -40,6 +41,18 @@ void compare(const GivenPlan& given, std::string_view field, const std::string& 
                                field, found, expected));
 }
 
+void compare_items(const GivenPlan& given, const std::string& whose, const LengthHistogram& planned,
+                   const LengthHistogram& found) {
+  const std::vector<LengthCount> expected = planned.counts(), counts = found.counts();
+  const auto [p, f] = std::ranges::mismatch(expected, counts);
+  if (p == expected.end() && f == counts.end()) return;
+  const std::int64_t length = std::min(p == expected.end() ? f->length : p->length, f == counts.end() ? p->length : f->length);
+  const std::int64_t items = planned.count(length);
+  fail(given.path,
+       fmt::format("{}the plan has {} {} of {} slots, the data have {}; it was made for other data, or for other options", whose,
+                   with_commas(items), items == 1 ? "item" : "items", with_commas(length), with_commas(found.count(length))));
+}
+
 }  // namespace
 
 std::vector<GivenPlan> read_given_plans(const std::string& path) {
@@ -70,15 +83,22 @@ void check_plan_count(const std::vector<GivenPlan>& plans, const std::string& pa
                          partitions == 1 ? "one partition" : fmt::format("{} partitions", partitions)));
 }
 
-PackingPlan plan_for(const GivenPlan& given, const LengthHistogram& items) {
-  const std::vector<LengthCount> planned = given.file.items.counts(), found = items.counts();
-  const auto [p, f] = std::ranges::mismatch(planned, found);
-  if (p == planned.end() && f == found.end()) return given.file.plan;
-  const std::int64_t length = std::min(p == planned.end() ? f->length : p->length, f == found.end() ? p->length : f->length);
-  fail(given.path,
-       fmt::format("the plan has {} of {} slots, the data have {}; it was made for other data, or for other options",
-                   given.file.items.count(length) == 1 ? "1 item" : with_commas(given.file.items.count(length)) + " items",
-                   with_commas(length), with_commas(items.count(length))));
+PartitionPlan plan_for(const GivenPlan& given, const LengthHistogram& items, const std::vector<GroupLengths>& groups) {
+  const std::vector<GroupPlan>& planned = given.file.groups;
+  if (planned.empty() && groups.empty()) {
+    compare_items(given, "", given.file.items, items);
+    return {.plan = given.file.plan, .groups = {}};
+  }
+  const auto [p, f] = std::ranges::mismatch(planned, groups, {}, &GroupPlan::key, &GroupLengths::key);
+  if (p != planned.end() || f != groups.end()) {
+    fail(given.path, fmt::format("the plan has {}, the data {}; is --group-column the one that it was made with?",
+                                 p == planned.end() ? "no more groups" : "the group " + group_text(p->key),
+                                 f == groups.end() ? "have no more" : "have " + group_text(f->key)));
+  }
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    compare_items(given, fmt::format("group {}: ", group_text(groups[g].key)), planned[g].items, groups[g].lengths);
+  }
+  return {.plan = given.file.plan, .groups = planned};
 }
 
 }  // namespace shardpack

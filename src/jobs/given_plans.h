@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "io/plan_file.h"
+#include "jobs/planning.h"
 #include "shardpack/jobs.h"
 
 namespace shardpack {
@@ -26,7 +27,8 @@ void adopt(PackOptions& options, const std::vector<GivenPlan>& plans);
 /// \throws Error{bad_data} when there are not as many plans as partitions
 void check_plan_count(const std::vector<GivenPlan>& plans, const std::string& path, std::size_t partitions);
 
-/// The plan, when it covers exactly these items (in slots). \throws Error{bad_data} naming the first length that differs
-PackingPlan plan_for(const GivenPlan& given, const LengthHistogram& items);
+/// The plans, when they cover exactly these items (in slots), in all and by group. \throws Error{bad_data} naming the first
+/// length or group that differs
+PartitionPlan plan_for(const GivenPlan& given, const LengthHistogram& items, const std::vector<GroupLengths>& groups);
 
 }  // namespace shardpack

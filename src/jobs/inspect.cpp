@@ -279,7 +279,7 @@ InspectResult inspect(const std::string& path, const InspectOptions& options, co
   }
   if (fs::is_regular_file(path, ignored)) {
     if (std::optional<PlanFile> file = read_plan(path)) {
-      result.plan = PlanView{std::move(file->plan), std::move(file->items)};
+      result.plan = PlanView{std::move(file->plan), std::move(file->groups), std::move(file->items)};
       return result;
     }
     if (options.read.format.empty() && !options.read.eos_id) result.histogram = read_histogram(path);

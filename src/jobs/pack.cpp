@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/checked.h"
 #include "base/hash.h"
@@ -42,13 +43,27 @@ void warn_of_losses(const ScannedSource& scanned, Diagnostics& diagnostics) {
   if (scanned.source->index().tokens() == 0) diagnostics.warn("the inputs hold no token");
 }
 
-/// Name of the packer or bound kind that all partitions share; `mixed` where they differ, `none` where there are none.
+/// Every plan: of the partitions, or of their groups.
+std::vector<const PackingPlan*> plans_of(const std::vector<Partition>& partitions) {
+  std::vector<const PackingPlan*> plans;
+  for (const Partition& partition : partitions) {
+    if (partition.groups.empty()) plans.push_back(&partition.plan);
+    for (const GroupPlan& group : partition.groups) plans.push_back(&group.plan);
+  }
+  return plans;
+}
+
+/// Name of the packer or bound kind that all plans share; `mixed` where they differ, `none` where there are none.
 template <class Get>
-std::string shared_name(const std::vector<Partition>& partitions, std::string_view none, std::string_view mixed, Get get) {
-  if (partitions.empty()) return std::string(none);
-  const std::string first(get(partitions.front()));
-  const bool all = std::all_of(partitions.begin(), partitions.end(), [&](const Partition& p) { return get(p) == first; });
+std::string shared_name(const std::vector<const PackingPlan*>& plans, std::string_view none, std::string_view mixed, Get get) {
+  if (plans.empty()) return std::string(none);
+  const std::string first(get(*plans.front()));
+  const bool all = std::all_of(plans.begin(), plans.end(), [&](const PackingPlan* plan) { return get(*plan) == first; });
   return all ? first : std::string(mixed);
+}
+
+std::string bound_kind_of(const std::vector<const PackingPlan*>& plans) {
+  return shared_name(plans, "l1", "mixed", [](const PackingPlan& plan) { return name(plan.bound.kind); });
 }
 
 /// The segments that a row of these plans may have.
@@ -63,7 +78,8 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   const SequenceIndex& index = scanned.source->index();
   Manifest manifest;
   manifest.tool_version = kVersion;
-  if (std::ranges::any_of(partitions, [](const Partition& p) { return p.plan.packer == "optimal"; }))
+  const std::vector<const PackingPlan*> plans = plans_of(partitions);
+  if (std::ranges::any_of(plans, [](const PackingPlan* plan) { return plan->packer == "optimal"; }))
     manifest.solver = lp_solver();
   manifest.row_tokens = options.policy.row_tokens;
   manifest.rows = totals.rows - tail.dropped + tail.extra;
@@ -74,13 +90,12 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.tokens = totals.tokens;
   manifest.padding_tokens = totals.rows * manifest.row_tokens - totals.tokens;
   manifest.max_segments_in_row = totals.max_segments_in_row;
-  manifest.plan = {
-      .packer = shared_name(partitions, options.packer, "auto", [](const Partition& p) { return p.plan.packer; }),
-      .bound_kind = shared_name(partitions, "l1", "mixed", [](const Partition& p) { return name(p.plan.bound.kind); }),
-      .max_segments = segment_limit_of(partitions, options),
-      .segment_multiple = options.policy.segment_multiple,
-      .rows = totals.rows,
-      .bound = totals.bound};
+  manifest.plan = {.packer = shared_name(plans, options.packer, "auto", [](const PackingPlan& plan) { return plan.packer; }),
+                   .bound_kind = bound_kind_of(plans),
+                   .max_segments = segment_limit_of(partitions, options),
+                   .segment_multiple = options.policy.segment_multiple,
+                   .rows = totals.rows,
+                   .bound = totals.bound};
   manifest.id_type = choose_id_type(options, scanned.totals.id_max);
   manifest.id_min = scanned.totals.id_min;
   manifest.id_max = scanned.totals.id_max;
@@ -155,6 +170,28 @@ void count_dropped(const DroppedRows& dropped, Manifest& manifest) {
   manifest.added_eos -= dropped.added_eos;
 }
 
+std::vector<ManifestGroup> groups_of(const Partition& partition) {
+  std::vector<ManifestGroup> groups;
+  for (const GroupPlan& group : partition.groups) groups.push_back({group.key, group.plan.rows(), group.plan.bound.rows});
+  return groups;
+}
+
+/// Of all partitions together.
+std::vector<ManifestGroup> groups_of(const std::vector<Partition>& partitions) {
+  std::map<GroupKey, ManifestGroup> by_key;
+  for (const Partition& partition : partitions) {
+    for (const ManifestGroup& group : groups_of(partition)) {
+      ManifestGroup& sum = by_key[group.key];
+      sum.key = group.key;
+      sum.rows += group.rows;
+      sum.bound += group.bound;
+    }
+  }
+  std::vector<ManifestGroup> groups;
+  for (auto& [key, group] : by_key) groups.push_back(std::move(group));
+  return groups;
+}
+
 /// Writes `rows` as the next shards of partition `number` and lists them in its entry.
 void write_rows(Rewriter& rewriter, const OrderedRows& rows, std::size_t number, ManifestPartition& entry) {
   const std::int64_t first = rewriter.shards_written();
@@ -184,9 +221,9 @@ void write_dataset(const StagedOutput& staged, const SequenceSource& source, std
     planning.assign.partition = static_cast<std::int32_t>(p);
     PolicyResult policy = apply_policy(index, partition.first, partition.last, planning.policy);
     removed.add(policy.removed);
-    OrderedRows rows = assign_items(std::move(policy.items), partition.plan, planning);
+    OrderedRows rows = assign_partition(std::move(policy.items), index, partition, planning);
     if (partition.dropped_rows > 0) {
-      const DroppedRows dropped = drop_last_rows(rows, partition);
+      const DroppedRows dropped = drop_last_rows(rows, index, partition);
       removed.add(dropped.ranges);
       count_dropped(dropped, manifest);
     }
@@ -197,9 +234,12 @@ void write_dataset(const StagedOutput& staged, const SequenceSource& source, std
                             .rows = partition.plan.rows(),
                             .bound = partition.plan.bound.rows,
                             .plan = plan_file_name(p),
-                            .shards = {}};
+                            .shards = {},
+                            .groups = groups_of(partition)};
     write_rows(rewriter, rows, p, entry);
-    write_listed(staged, manifest, entry.plan, to_json(partition.plan, covered_items(partition.plan)));
+    write_listed(staged, manifest, entry.plan,
+                 partition.groups.empty() ? to_json(partition.plan, covered_items(partition.plan))
+                                          : to_json(options.read.group_column, partition.groups));
     manifest.partitions.push_back(std::move(entry));
   }
 
@@ -227,6 +267,7 @@ void write_dataset(const StagedOutput& staged, const SequenceSource& source, std
 
 /// Figures that dropping a tail changes, from the partitions as written.
 void settle_totals(const std::vector<Partition>& partitions, Manifest& manifest) {
+  manifest.plan.bound_kind = bound_kind_of(plans_of(partitions));
   manifest.plan.rows = manifest.plan.bound = manifest.max_segments_in_row = 0;
   for (const Partition& partition : partitions) {
     manifest.plan.rows += partition.plan.rows();
@@ -307,6 +348,7 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   result.dynamic_padding_slots = expected_dynamic_slots(totals.lengths, 64);
   result.shuffle_window_tokens = totals.largest_partition_tokens;
   result.partitions = static_cast<std::int64_t>(partitions.size());
+  result.groups = groups_of(partitions);
   const RewriteSettings settings = rewrite_settings(options, result.manifest, totals);
   result.bytes_written = expected_bytes(result.manifest, settings);
   check_free_space(output, result.bytes_written);
@@ -315,6 +357,7 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
   write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, result.manifest, context);
   settle_totals(partitions, result.manifest);
+  result.groups = groups_of(partitions);
 
   // Inputs that changed meanwhile are the likelier cause of any sum that does not come out.
   scanned.source->check_unchanged();

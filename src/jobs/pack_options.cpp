@@ -125,6 +125,7 @@ std::vector<RecordedOption> recorded_options(const PackOptions& options) {
   add("eos_id", optional_number(read.eos_id));
   add("bos_id", optional_number(read.bos_id));
   add("limit", number(read.limit));
+  add("group_column", read.group_column.empty() ? "null" : text(read.group_column));
 
   add("packer", text(options.packer));
   add("max_segments", number(options.packing.max_segments));

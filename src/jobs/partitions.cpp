@@ -37,8 +37,9 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
     Partition& partition = partitions[p];
     options.assign.partition = static_cast<std::int32_t>(p);
     const PolicyResult policy = apply_policy(index, partition.first, partition.last, options.policy);
-    partition.plan = given.empty() ? plan_items(policy.items, options, context.stop)
-                                   : plan_for(given[p], planned_items(policy.items, options.policy));
+    static_cast<PartitionPlan&>(partition) = given.empty() ? plan_partition(policy.items, index, options, context.stop)
+                                                           : plan_for(given[p], planned_items(policy.items, options.policy),
+                                                                      planned_groups(policy.items, index, options.policy));
 
     for (std::size_t cause = 0; cause < totals.removed.size(); ++cause) {
       totals.removed[cause].sequences += policy.counts[cause].sequences;

@@ -13,10 +13,9 @@ namespace shardpack {
 
 inline constexpr std::int64_t kPartitionSequences = 4'000'000;
 
-struct Partition {
+struct Partition : PartitionPlan {
   SequenceId first = 0, last = 0;  ///< sequences [first, last)
-  PackingPlan plan;
-  std::int64_t dropped_rows = 0;  ///< its last rows that --tail drop leaves out
+  std::int64_t dropped_rows = 0;   ///< its last rows that --tail drop leaves out
 
   std::int64_t kept_rows() const { return plan.rows() - dropped_rows; }
 };

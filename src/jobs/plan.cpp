@@ -7,25 +7,54 @@ namespace shardpack {
 
 namespace {
 
-PlanResult plan_histogram(const LengthHistogram& sequences, const PlanOptions& options, std::stop_token stop) {
+/// The figures of one more group.
+void add_policy(const HistogramPolicyResult& group, HistogramPolicyResult& sum) {
+  sum.items.merge(group.items);
+  for (std::size_t cause = 0; cause < sum.counts.size(); ++cause) {
+    sum.counts[cause].sequences += group.counts[cause].sequences;
+    sum.counts[cause].tokens += group.counts[cause].tokens;
+  }
+  sum.sequences += group.sequences;
+  sum.added_eos += group.added_eos;
+  sum.added_bos += group.added_bos;
+}
+
+PlanResult plan_histogram(const LengthHistogram& sequences, const std::vector<GroupLengths>& groups, const PlanOptions& options,
+                          const std::stop_token& stop) {
   if (find_packer(options.packer).input_order) {
     throw Error(ErrorCode::usage,
                 "packer '" + options.packer + "' keeps the input's order, which a histogram does not have; give the shards");
   }
   check_overlong(sequences, options.policy);
+  const auto plan_of = [&](const LengthHistogram& items) {
+    PackingPlan plan = plan_packs(items, options.packer, options.packing, stop);
+    plan.policy = options.policy;
+    return plan;
+  };
   PlanResult result;
-  result.policy = apply_policy(sequences, options.policy);
+  if (groups.empty()) {
+    result.policy = apply_policy(sequences, options.policy);
+    result.plan = plan_of(result.policy.items);
+  }
+  for (const GroupLengths& group : groups) {
+    HistogramPolicyResult policy = apply_policy(group.lengths, options.policy);
+    add_policy(policy, result.policy);
+    if (policy.sequences == 0) continue;
+    PackingPlan plan = plan_of(policy.items);
+    result.groups.push_back({group.key, std::move(plan), std::move(policy.items)});
+  }
+  if (!groups.empty()) result.plan = result.groups.empty() ? plan_of({}) : merge_plans(result.groups);
   result.items = result.policy.items;
-  result.plan = plan_packs(result.items, options.packer, options.packing, std::move(stop));
-  result.plan.policy = options.policy;
   return result;
 }
 
-PlanResult plan_shards(const SequenceIndex& index, const PlanningOptions& planning, std::stop_token stop) {
+PlanResult plan_shards(const SequenceIndex& index, const PlanningOptions& planning, const std::stop_token& stop) {
   check_overlong(index, planning.policy);
   const PolicyResult policy = apply_policy(index, 0, index.sequences(), planning.policy);
+  PartitionPlan plans = plan_partition(policy.items, index, planning, stop);
   PlanResult result;
-  result.plan = plan_items(policy.items, planning, std::move(stop));
+  result.plan = std::move(plans.plan);
+  result.groups = std::move(plans.groups);
   result.policy = {.items = {},
                    .counts = policy.counts,
                    .sequences = policy.sequences,
@@ -46,7 +75,7 @@ PlanResult plan(const std::vector<std::string>& inputs, const ReadOptions& read,
                                  .assign = {}};
   const LengthSource lengths = read_lengths(inputs, read, options.policy, context);
   if (lengths.histogram) {
-    PlanResult result = plan_histogram(*lengths.histogram, options, context.stop);
+    PlanResult result = plan_histogram(*lengths.histogram, lengths.groups, options, context.stop);
     result.sequences = lengths.histogram->sequences();
     result.tokens = lengths.histogram->tokens();
     return result;

@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 #include "base/checked.h"
 #include "io/histogram_file.h"
 #include "shardpack/error.h"
@@ -11,13 +15,67 @@ namespace shardpack {
 LengthSource read_lengths(const std::vector<std::string>& inputs, const ReadOptions& read, const LengthPolicy& policy,
                           const RunContext& context) {
   LengthSource source;
-  if (inputs.size() == 1 && read.format.empty() && !read.eos_id) source.histogram = read_histogram(inputs[0]);
-  if (!source.histogram) {
+  std::optional<HistogramFile> file;
+  if (inputs.size() == 1 && read.format.empty() && !read.eos_id) file = read_histogram_file(inputs[0]);
+  if (file && file->groups.empty() && !read.group_column.empty()) {
+    throw Error(ErrorCode::usage, "a plain histogram does not tell groups; give the shards, or a third column 'group'",
+                inputs[0]);
+  }
+  if (file) {
+    source.histogram = std::move(file->lengths);
+    source.groups = std::move(file->groups);
+  } else {
     const bool ends = policy.append_eos || policy.prepend_bos;
     source.shards = open_source(inputs, read, {.random_access = false, .ends = ends}, context);
   }
   return source;
 }
+
+namespace {
+
+/// The items of a group, as indices into the partition's.
+struct GroupMembers {
+  std::int32_t group = 0;
+  std::vector<std::int32_t> items;  // in input order; those of a unit follow each other
+};
+
+/// Of every group that has items, ascending.
+std::vector<GroupMembers> members_by_group(const std::vector<Item>& items, const SequenceIndex& index) {
+  std::vector<GroupMembers> groups(index.group_keys().size());
+  for (std::size_t g = 0; g < groups.size(); ++g) groups[g].group = static_cast<std::int32_t>(g);
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    groups[static_cast<std::size_t>(index.group(items[i].sequence))].items.push_back(static_cast<std::int32_t>(i));
+  }
+  std::erase_if(groups, [](const GroupMembers& group) { return group.items.empty(); });
+  return groups;
+}
+
+std::vector<Item> items_of(const GroupMembers& group, const std::vector<Item>& items) {
+  std::vector<Item> result;
+  result.reserve(group.items.size());
+  for (const std::int32_t i : group.items) result.push_back(items[static_cast<std::size_t>(i)]);
+  return result;
+}
+
+/// Number items by their place in the sources again, after they were made group by group.
+void sort_items(OrderedRows& rows) {
+  std::vector<std::int32_t> order(rows.items.size()), place(rows.items.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::int32_t i) {
+    const Item& item = rows.items[static_cast<std::size_t>(i)];
+    return std::pair(item.sequence, item.first_token);
+  });
+  std::vector<Item> sorted;
+  sorted.reserve(order.size());
+  for (std::size_t at = 0; at < order.size(); ++at) {
+    sorted.push_back(rows.items[static_cast<std::size_t>(order[at])]);
+    place[static_cast<std::size_t>(order[at])] = static_cast<std::int32_t>(at);
+  }
+  rows.items = std::move(sorted);
+  for (std::int32_t& item : rows.rows.items) item = place[static_cast<std::size_t>(item)];
+}
+
+}  // namespace
 
 bool cuts_at_row_ends(std::string_view packer) { return packer == "concat"; }
 
@@ -86,6 +144,86 @@ OrderedRows assign_items(std::vector<Item> items, const PackingPlan& plan, const
   Assignment rows = together == 1 ? assign(items, plan, options.assign)
                                   : spread_units(assign(units_of(items, together), plan, options.assign), together);
   return {std::move(items), std::move(rows)};
+}
+
+std::vector<GroupLengths> planned_groups(const std::vector<Item>& items, const SequenceIndex& index, const LengthPolicy& policy) {
+  std::vector<GroupLengths> result;
+  if (!index.grouped()) return result;
+  for (const GroupMembers& group : members_by_group(items, index)) {
+    result.push_back({index.group_keys()[static_cast<std::size_t>(group.group)], planned_items(items_of(group, items), policy)});
+  }
+  return result;
+}
+
+PartitionPlan plan_partition(const std::vector<Item>& items, const SequenceIndex& index, const PlanningOptions& options,
+                             const std::stop_token& stop) {
+  // A partition in which nothing is left has no group, and a plan without rows.
+  if (!index.grouped() || items.empty()) return {.plan = plan_items(items, options, stop), .groups = {}};
+  PartitionPlan result;
+  for (const GroupMembers& group : members_by_group(items, index)) {
+    PackingPlan plan = plan_items(items_of(group, items), options, stop);
+    LengthHistogram placed = covered_items(plan);
+    result.groups.push_back({index.group_keys()[static_cast<std::size_t>(group.group)], std::move(plan), std::move(placed)});
+  }
+  result.plan = merge_plans(result.groups);
+  return result;
+}
+
+OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index, const PartitionPlan& plans,
+                             const PlanningOptions& options) {
+  if (plans.groups.empty()) return assign_items(std::move(items), plans.plan, options);
+  PlanningOptions one = options;
+  if (options.assign.order == RowOrder::shuffled) one.assign.order = RowOrder::by_strategy;  // shuffled all together below
+  const bool own_items = options.packer == "concat";
+  OrderedRows all;
+  const std::vector<GroupMembers> groups = members_by_group(items, index);
+  ensure(groups.size() == plans.groups.size(), "every group has a plan");
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    OrderedRows rows = assign_items(items_of(groups[g], items), plans.groups[g].plan, one);
+    for (const std::int32_t item : rows.rows.items) {
+      all.rows.items.push_back(own_items ? static_cast<std::int32_t>(all.items.size()) + item
+                                         : groups[g].items[static_cast<std::size_t>(item)]);
+    }
+    const std::int64_t before = all.rows.begin.back();
+    for (std::size_t r = 1; r < rows.rows.begin.size(); ++r) all.rows.begin.push_back(before + rows.rows.begin[r]);
+    if (own_items) all.items.insert(all.items.end(), rows.items.begin(), rows.items.end());
+    one.assign.first_item += static_cast<std::int64_t>(groups[g].items.size()) / options.policy.keep_together;
+  }
+  if (own_items) {
+    sort_items(all);
+  } else {
+    all.items = std::move(items);
+  }
+  all.rows = order_rows(all.rows, all.items, options.assign);
+  return all;
+}
+
+PartitionPlan derive_plans(OrderedRows& rows, const SequenceIndex& index, const PartitionPlan& like) {
+  const PackingPlan& model = like.plan;
+  if (like.groups.empty()) return {.plan = derive_plan(rows, model.packer, model.policy, model.max_segments), .groups = {}};
+  std::vector<Assignment> by_group(index.group_keys().size());
+  for (std::int64_t r = 0; r < rows.rows.rows(); ++r) {
+    const std::span<const std::int32_t> row = rows.rows.row(r);
+    Assignment& group =
+        by_group[static_cast<std::size_t>(index.group(rows.items[static_cast<std::size_t>(row.front())].sequence))];
+    group.items.insert(group.items.end(), row.begin(), row.end());
+    group.begin.push_back(static_cast<std::int64_t>(group.items.size()));
+  }
+  PartitionPlan result;
+  OrderedRows part{std::move(rows.items), {}};
+  for (const GroupPlan& group : like.groups) {
+    const auto at =
+        static_cast<std::size_t>(std::ranges::lower_bound(index.group_keys(), group.key) - index.group_keys().begin());
+    part.rows = std::move(by_group[at]);
+    if (part.rows.rows() == 0) continue;
+    PackingPlan plan = derive_plan(part, group.plan.packer, model.policy, model.max_segments);
+    LengthHistogram placed = covered_items(plan);
+    result.groups.push_back({group.key, std::move(plan), std::move(placed)});
+  }
+  rows.items = std::move(part.items);
+  result.plan =
+      result.groups.empty() ? derive_plan(rows, model.packer, model.policy, model.max_segments) : merge_plans(result.groups);
+  return result;
 }
 
 }  // namespace shardpack

@@ -17,7 +17,8 @@ namespace shardpack {
 /// What a planner needs of its inputs: the counts of a histogram file, or shards, which have an order too.
 struct LengthSource {
   std::optional<LengthHistogram> histogram;
-  ScannedSource shards;  ///< when there is no histogram
+  std::vector<GroupLengths> groups;  ///< of a grouped histogram
+  ScannedSource shards;              ///< when there is no histogram
 };
 /// \param policy  decides whether the ends of sequences are looked at
 LengthSource read_lengths(const std::vector<std::string>& inputs, const ReadOptions& read, const LengthPolicy& policy,
@@ -44,7 +45,27 @@ LengthHistogram planned_items(const std::vector<Item>& items, const LengthPolicy
 /// The plan of what planned_items() counts, by a packer that needs no order.
 PackingPlan plan_counts(const LengthHistogram& planned, const PlanningOptions& options, std::stop_token stop);
 
-/// The plan of one partition's items.
+/// What the plans of a partition are: one, or one for each group that has items.
+struct PartitionPlan {
+  PackingPlan plan;               ///< of all groups together where there are groups
+  std::vector<GroupPlan> groups;  ///< ascending by key
+};
+
+/// planned_items() of each group that has some, ascending by key; none when the index has no groups.
+std::vector<GroupLengths> planned_groups(const std::vector<Item>& items, const SequenceIndex& index, const LengthPolicy& policy);
+
+/// The plans of one partition's items.
+PartitionPlan plan_partition(const std::vector<Item>& items, const SequenceIndex& index, const PlanningOptions& options,
+                             const std::stop_token& stop);
+
+/// The rows that realise them, those of all groups in one order.
+OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index, const PartitionPlan& plans,
+                             const PlanningOptions& options);
+
+/// The plans that rows amount to; `like` says of what packer, policy and groups they are.
+PartitionPlan derive_plans(OrderedRows& rows, const SequenceIndex& index, const PartitionPlan& like);
+
+/// The plan of items that may share rows.
 PackingPlan plan_items(const std::vector<Item>& items, const PlanningOptions& options, std::stop_token stop);
 
 /// The rows of a packer that keeps the input order, and the plan that they amount to.

@@ -26,6 +26,19 @@ std::vector<std::int64_t> record_lengths_of(const SequenceIndex& index) {
   return lengths;
 }
 
+std::vector<GroupLengths> group_lengths_of(const SequenceIndex& index) {
+  std::vector<GroupLengths> groups;
+  for (const GroupKey& key : index.group_keys()) groups.push_back({key, {}});
+  if (!index.grouped()) return groups;
+  SequenceId sequence = 0;
+  for (const std::int64_t length : record_lengths_of(index)) {
+    const std::int32_t group = index.group(sequence++);
+    if (group >= 0) groups[static_cast<std::size_t>(group)].lengths.add(length);
+  }
+  std::erase_if(groups, [](const GroupLengths& group) { return group.lengths.sequences() == 0; });  // beyond --limit
+  return groups;
+}
+
 std::vector<ManifestSource> sources_of(const SequenceIndex& index) {
   std::vector<ManifestSource> sources;
   for (const SourceFile& file : index.files()) {
@@ -51,6 +64,7 @@ ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& optio
           .padding = scanned.padding,
           .null_records = scanned.null_records,
           .not_carried = scanned.not_carried,
+          .groups = group_lengths_of(index),
           .record_lengths = want_record_lengths ? record_lengths_of(index) : std::vector<std::int64_t>()};
 }
 

@@ -453,6 +453,10 @@ SweepResult sweep(const std::vector<std::string>& inputs, const ReadOptions& rea
   add_choices(result, options);  // refuses what makes no sense before anything is read
 
   const LengthSource source = read_lengths(inputs, read, options.policy, context);
+  if (!source.groups.empty()) {
+    throw Error(ErrorCode::usage,
+                "a grouped histogram (a third column 'group') is for plan; sweep compares packers on length,count", inputs[0]);
+  }
   result.lengths = source.histogram ? *source.histogram : lengths_of(source.shards.source->index());
   result.over = overlong_costs(result, options, source);
 

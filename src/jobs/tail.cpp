@@ -21,7 +21,7 @@ TailRows plan_tail(std::vector<Partition>& partitions, std::int64_t rows, const 
   return tail;
 }
 
-DroppedRows drop_last_rows(OrderedRows& rows, Partition& partition) {
+DroppedRows drop_last_rows(OrderedRows& rows, const SequenceIndex& index, Partition& partition) {
   DroppedRows dropped;
   const auto kept_rows = static_cast<std::size_t>(partition.kept_rows());
   const auto kept = static_cast<std::size_t>(rows.rows.begin[kept_rows]);
@@ -49,7 +49,7 @@ DroppedRows drop_last_rows(OrderedRows& rows, Partition& partition) {
   rows.rows.begin.resize(kept_rows + 1);
   rows.rows.items.resize(kept);
 
-  partition.plan = derive_plan(rows, partition.plan.packer, partition.plan.policy, partition.plan.max_segments);
+  static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);
   partition.dropped_rows = 0;
   return dropped;
 }

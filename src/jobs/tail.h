@@ -26,8 +26,8 @@ struct DroppedRows {
   std::int64_t segments = 0, source_tokens = 0, added_eos = 0, added_bos = 0;
 };
 
-/// Take the partition's last dropped_rows rows out of `rows`, and derive its plan again from what is left.
-DroppedRows drop_last_rows(OrderedRows& rows, Partition& partition);
+/// Take the partition's last dropped_rows rows out of `rows`, and derive its plans again from what is left.
+DroppedRows drop_last_rows(OrderedRows& rows, const SequenceIndex& index, Partition& partition);
 
 /// Copy rows to `head` until it has `wanted` of them: called partition by partition, it keeps the first rows of the dataset.
 void keep_head(OrderedRows& head, const OrderedRows& rows, std::int64_t wanted);

@@ -2,6 +2,7 @@
 // fingerprint logic.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/checked.h"
@@ -62,6 +63,13 @@ std::vector<std::string> checked_lines(const Manifest& manifest, const VerifyRes
                   with_commas(result.segments), manifest.partitions.size(), manifest.partitions.size() == 1 ? "plan" : "plans"),
       fmt::format("fingerprint: {} tokens, shard by shard: source = packed + removed", with_commas(result.tokens)),
       fmt::format("bound: {} rows: computed again", with_commas(manifest.plan.bound))};
+  const bool grouped =
+      std::ranges::any_of(manifest.partitions, [](const ManifestPartition& partition) { return !partition.groups.empty(); });
+  if (grouped) {
+    lines.push_back(options.against.empty()
+                        ? "groups: rows realise the plans of the groups; --against also tells whose sequences they hold"
+                        : "groups: no row mixes two values of the group column");
+  }
   if (!options.against.empty()) {
     lines.push_back(
         fmt::format("sources: {} files read again: hashes, fingerprint, every record's length", manifest.sources.size()));

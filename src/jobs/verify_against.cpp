@@ -30,6 +30,18 @@ std::optional<std::int64_t> optional_number(const Json& value) {
   return value.as_int();
 }
 
+/// The first place where files differ that are the same ones in another order; nothing when they are not.
+std::optional<std::size_t> first_out_of_order(const std::vector<SourceFile>& files, const std::vector<ManifestSource>& sources) {
+  if (files.size() != sources.size()) return std::nullopt;
+  std::vector<std::string> found, expected;
+  for (const SourceFile& file : files) found.push_back(file.hash);
+  for (const ManifestSource& source : sources) expected.push_back(source.hash);
+  const auto at = static_cast<std::size_t>(std::ranges::mismatch(found, expected).in1 - found.begin());
+  std::ranges::sort(found);
+  std::ranges::sort(expected);
+  return at < files.size() && found == expected ? std::optional(at) : std::nullopt;
+}
+
 }  // namespace
 
 ReadOptions recorded_read_options(const Manifest& manifest) {
@@ -52,6 +64,8 @@ ReadOptions recorded_read_options(const Manifest& manifest) {
     if (type == kIdTypes.end()) unknown_value("dtype", dtype.as_string());
     read.dtype = type->type;
   }
+  if (const Json group_column = option(manifest, "group_column"); !group_column.is_null())
+    read.group_column = group_column.as_string();
   read.eos_id = optional_number(option(manifest, "eos_id"));
   read.bos_id = optional_number(option(manifest, "bos_id"));
   read.limit = optional_number(option(manifest, "limit")).value_or(0);
@@ -76,6 +90,14 @@ std::optional<ScannedSource> check_against(const Manifest& manifest, const std::
     return true;
   };
 
+  if (const std::optional<std::size_t> f = first_out_of_order(index.files(), manifest.sources)) {
+    issues.add("against", index.files()[*f].name,
+               fmt::format("the sources are those that were packed, in another order: here the first file that differs was {}; "
+                           "give them in the order of "
+                           "the manifest's sources (shardpack inspect lists them)",
+                           manifest.sources[*f].name));
+    return std::nullopt;
+  }
   bool same_records = !differ("", "number of source files:", index.files().size(), manifest.sources.size());
   for (std::size_t f = 0; f < std::min(index.files().size(), manifest.sources.size()); ++f) {
     const SourceFile& found = index.files()[f];

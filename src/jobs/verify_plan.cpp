@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "base/wide.h"
+#include "io/group_key_text.h"
 #include "shardpack/bounds.h"
 
 namespace shardpack {
@@ -40,10 +41,9 @@ std::string misfit(const PackingPlan& plan, std::span<const Length> lengths) {
   return {};
 }
 
-void check_cover(const PlanFile& file, const std::string& name, IssueList& issues) {
-  const PackingPlan& plan = file.plan;
+void check_cover(const PackingPlan& plan, const LengthHistogram& histogram, const std::string& name, IssueList& issues) {
   std::map<std::int64_t, Int128> open;  // items without a place, by length; negative = places without an item
-  for (const LengthCount& items : file.items.counts()) {
+  for (const LengthCount& items : histogram.counts()) {
     if (items.length > 0) open[items.length] += items.count;
   }
   for (std::int64_t s = 0; s < plan.strategies(); ++s) {
@@ -59,11 +59,10 @@ void check_cover(const PlanFile& file, const std::string& name, IssueList& issue
   }
 }
 
-void check_bound(const PlanFile& file, const std::string& name, IssueList& issues) {
-  const PackingPlan& plan = file.plan;
-  for (const Issue& issue : check_certificate(plan, file.items)) issues.add(issue.kind, name, issue.message);
+void check_bound(const PackingPlan& plan, const LengthHistogram& histogram, const std::string& name, IssueList& issues) {
+  for (const Issue& issue : check_certificate(plan, histogram)) issues.add(issue.kind, name, issue.message);
   if (plan.bound.kind == BoundKind::lp) return;
-  const LowerBound found = lower_bound(file.items, plan.row_tokens, plan.item_limit());
+  const LowerBound found = lower_bound(histogram, plan.row_tokens, plan.item_limit());
   if (plan.bound.rows != found.rows || plan.bound.kind != found.kind) {
     issues.add("bound", name,
                fmt::format("bound is {} ({}), the histogram gives {} ({})", with_commas(plan.bound.rows),
@@ -80,17 +79,19 @@ std::string show_lengths(std::span<const Length> lengths) {
                      lengths.size() > kShown ? fmt::format(", ... {} in all", lengths.size()) : std::string());
 }
 
-void check_plan(const PlanFile& file, const std::string& name, IssueList& issues) {
-  const PackingPlan& plan = file.plan;
+namespace {
+
+/// Of the whole, or of one group.
+void check_one_plan(const PackingPlan& plan, const LengthHistogram& histogram, const std::string& name, IssueList& issues) {
   if (plan.row_tokens < 1 || plan.policy.segment_multiple < 1 || plan.row_tokens % plan.policy.segment_multiple != 0) {
     issues.add(
         "plan", name,
         fmt::format("row_tokens {} and segment_multiple {} do not fit together", plan.row_tokens, plan.policy.segment_multiple));
     return;
   }
-  if (file.items.max_length() > plan.row_tokens) {
+  if (histogram.max_length() > plan.row_tokens) {
     issues.add("plan", name,
-               fmt::format("the histogram has the length {}, a row has {}", file.items.max_length(), plan.row_tokens));
+               fmt::format("the histogram has the length {}, a row has {}", histogram.max_length(), plan.row_tokens));
     return;
   }
   for (std::int64_t s = 0; s < plan.strategies(); ++s) {
@@ -102,11 +103,24 @@ void check_plan(const PlanFile& file, const std::string& name, IssueList& issues
     }
     if (!fault.empty()) issues.add("plan", name, fmt::format("strategy {} {} {}", s, show_lengths(lengths), fault));
   }
-  check_cover(file, name, issues);
-  check_bound(file, name, issues);
+  check_cover(plan, histogram, name, issues);
+  check_bound(plan, histogram, name, issues);
   if (plan.bound.rows > plan.rows()) {
     issues.add("bound", name,
                fmt::format("bound {} is above the plan's {} rows", with_commas(plan.bound.rows), with_commas(plan.rows())));
+  }
+}
+
+}  // namespace
+
+void check_plan(const PlanFile& file, const std::string& name, IssueList& issues) {
+  if (file.groups.empty()) return check_one_plan(file.plan, file.items, name, issues);
+  for (const GroupPlan& group : file.groups) {
+    IssueList found;
+    check_one_plan(group.plan, group.items, name, found);
+    for (const Issue& issue : found.take()) {
+      issues.add(issue.kind, issue.file, fmt::format("group {}: {}", group_text(group.key), issue.message));
+    }
   }
 }
 

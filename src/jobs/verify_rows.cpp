@@ -49,6 +49,7 @@ class RowCheck {
         continue;
       }
       compare_with_plan();
+      check_groups();
       if (rows_.ids.type == IdType::u16) {
         check_ids<std::uint16_t>();
       } else {
@@ -163,6 +164,18 @@ class RowCheck {
       report("cover", fmt::format("holds {}, which is no strategy of {}", show_lengths(lengths_), origin_.plan_file));
     }
   }
+
+  /// Are all of the row's sequences of one group?
+  void check_groups() {
+    if (origin_.index == nullptr) return;
+    const std::size_t first = result_.pieces.size() - segments_.size();
+    for (std::size_t s = 1; s < segments_.size(); ++s) {
+      if (group_of(first + s) == group_of(first)) continue;
+      report("group", fmt::format("segment {} is of another group than segment 1", s + 1));
+      return;
+    }
+  }
+  std::int32_t group_of(std::size_t piece) const { return origin_.index->group(result_.pieces[piece].sequence); }
 
   /// Are the row's segments whole units of `together` consecutive records each?
   bool holds_units(std::size_t together) {

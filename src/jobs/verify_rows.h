@@ -13,6 +13,7 @@
 #include "jobs/verify_plan.h"
 #include "shardpack/item.h"
 #include "shardpack/manifest.h"
+#include "shardpack/sequence_index.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -51,8 +52,9 @@ struct RowsOrigin {
   SequenceId first_sequence = 0, sequences = 0;  ///< of the partition
   const PlanRealisation* plan = nullptr;         ///< null: rows are not compared with a plan
   std::string plan_file;
-  bool fill = false;         ///< rows without a segment are right here, and others are not
-  bool digest_rows = false;  ///< wanted for comparing repeated rows
+  const SequenceIndex* index = nullptr;  ///< of the sources read again, when they have groups
+  bool fill = false;                     ///< rows without a segment are right here, and others are not
+  bool digest_rows = false;              ///< wanted for comparing repeated rows
 };
 
 struct PlacedPiece {

@@ -269,6 +269,16 @@ class DatasetPass {
     compare("bound", plan.bound.rows, partition.listed->bound);
     facts_.plan_rows += plan.rows();
     facts_.plan_bound += plan.bound.rows;
+    std::vector<ManifestGroup> groups;
+    for (const GroupPlan& group : file.groups) {
+      groups.push_back({group.key, group.plan.rows(), group.plan.bound.rows});
+      facts_.packers.insert(group.plan.packer);
+      facts_.bound_kinds.insert(std::string(name(group.plan.bound.kind)));
+    }
+    if (groups != partition.listed->groups) {
+      partition.issues.add("plan", partition.listed->plan, "its groups, their rows or bounds are not those of the manifest");
+    }
+    if (!groups.empty()) return;
     facts_.packers.insert(plan.packer);
     facts_.bound_kinds.insert(std::string(name(plan.bound.kind)));
   }
@@ -292,6 +302,7 @@ class DatasetPass {
                      .sequences = shard->tail ? rules_.first_sequence.back() : partition_->listed->sequences,
                      .plan = shard->tail ? nullptr : partition_->plan.get(),
                      .plan_file = partition_->listed->plan,
+                     .index = index_ != nullptr && index_->grouped() ? index_ : nullptr,
                      .fill = shard->tail && manifest_.fill_rows > 0};
     for (std::size_t file = 0; file < shard->files.files(); ++file) {
       for (const Range& bytes : shard->files.chunks(file)) {

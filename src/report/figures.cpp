@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
 
+#include "base/printable.h"
 #include "base/units.h"
+#include "io/group_key_text.h"
 
 namespace shardpack {
 
@@ -44,6 +48,39 @@ void write_removed(JsonWriter& json, const RemovedCounts& removed) {
     json.end_object();
   }
   json.end_object();
+}
+
+std::vector<ManifestGroup> figures_of(const std::vector<GroupPlan>& groups) {
+  std::vector<ManifestGroup> figures;
+  for (const GroupPlan& group : groups) figures.push_back({group.key, group.plan.rows(), group.plan.bound.rows});
+  return figures;
+}
+
+std::string groups_text(std::vector<ManifestGroup> groups) {
+  constexpr std::size_t kListed = 10;
+  if (groups.empty()) return {};
+  std::ranges::stable_sort(groups, std::greater(), &ManifestGroup::rows);
+  std::string text = report_line("groups", with_commas(static_cast<std::int64_t>(groups.size())));
+  for (std::size_t g = 0; g < std::min(groups.size(), kListed); ++g) {
+    text += fmt::format("  {}: {}, {}\n", printable(group_text(groups[g].key)), counted(groups[g].rows, "row", "rows"),
+                        gap_text(groups[g].rows - groups[g].bound));
+  }
+  if (groups.size() > kListed) text += fmt::format("  ... and {} more (--json lists all)\n", groups.size() - kListed);
+  return text;
+}
+
+void write_groups(JsonWriter& json, const std::vector<ManifestGroup>& groups) {
+  if (groups.empty()) return;
+  json.key("groups").begin_array();
+  for (const ManifestGroup& group : groups) {
+    json.begin_object(true)
+        .key("key")
+        .raw(group_text(group.key))
+        .member("rows", group.rows)
+        .member("bound", group.bound)
+        .end_object();
+  }
+  json.end_array();
 }
 
 double PackingFigures::efficiency() const {

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/json.h"
 #include "shardpack/item.h"
+#include "shardpack/manifest.h"
+#include "shardpack/packing_plan.h"
 
 namespace shardpack {
 
@@ -28,6 +31,15 @@ std::string report_line(std::string_view label, std::string_view value);
 
 /// {"empty": {"sequences": 0, "tokens": 0}, ...}
 void write_removed(JsonWriter& json, const RemovedCounts& removed);
+
+/// Rows and bound of each group's plan.
+std::vector<ManifestGroup> figures_of(const std::vector<GroupPlan>& groups);
+
+/// A line for each group; of many, those with most rows. "" without groups.
+std::string groups_text(std::vector<ManifestGroup> groups);
+
+/// [{"key": "web", "rows": 17, "bound": 17}, ...] under the key "groups"; nothing without groups.
+void write_groups(JsonWriter& json, const std::vector<ManifestGroup>& groups);
 
 /// The figures that plan and pack have in common, in the order of docs/cli.md.
 struct PackingFigures {

@@ -229,6 +229,7 @@ std::string plan_to_text(const PlanView& view) {
                                          with_commas(figures.max_segments_in_row / together)));
   text += report_line(
       "bound", fmt::format("{} ({}): {}", counted(plan.bound.rows, "row", "rows"), name(plan.bound.kind), gap_text(plan.gap())));
+  text += groups_text(figures_of(view.groups));
   text += report_line("strategies", fmt::format("{}, by rows:", with_commas(plan.strategies())));
   for (const std::int64_t s : by_rows(plan)) {
     const std::int64_t rows = plan.count[static_cast<std::size_t>(s)];
@@ -249,6 +250,7 @@ void write_plan(JsonWriter& json, const PlanView& view) {
   json.member("packing_factor", figures.packing_factor).member("max_segments_in_row", figures.max_segments_in_row);
   json.member("strategies", plan.strategies()).member("bound", plan.bound.rows);
   json.member("bound_kind", name(plan.bound.kind)).member("gap", plan.gap()).member("keep_together", plan.policy.keep_together);
+  write_groups(json, figures_of(view.groups));
 }
 
 // ---- row and sequence -------------------------------------------------------------------------------------------------------

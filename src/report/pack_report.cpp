@@ -116,7 +116,10 @@ std::string pack_summary(const PackResult& result, const PackRun& run) {
   std::string text = fmt::format("{} {} ({} tokens) into {}: {} full, {:.2f} {} a row\n", run.dry_run ? "would pack" : "packed",
                                  sequences_text(figures), short_count(figures.tokens), rows_text(manifest),
                                  percent_text(figures.efficiency()), figures.speedup(), figures.packed_unit());
-  text += fmt::format("bound {}: {}\n", counted(figures.bound, "row", "rows"), gap_text(figures.gap()));
+  const auto groups = static_cast<std::int64_t>(result.groups.size());
+  text +=
+      fmt::format("bound {}: {}{}\n", counted(figures.bound, "row", "rows"), gap_text(figures.gap()),
+                  groups > 0 ? fmt::format(" · no row mixes two of the {}", counted(groups, "group", "groups")) : std::string());
   text += fmt::format("removed {}{}{}{}\n", removed_text(manifest.removed), added_text(manifest), speedup_text(result, figures),
                       proof_text(result));
   text += order_text(result) + "\n";
@@ -153,6 +156,7 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   json.member("source_sequences", manifest.source_sequences).member("source_tokens", manifest.source_tokens);
   json.member("dynamic_padding_slots", result.dynamic_padding_slots);
   json.member("shuffle_window_tokens", result.shuffle_window_tokens);
+  write_groups(json, result.groups);
   json.key("not_carried").begin_array(true);
   for (const std::string& column : manifest.not_carried) json.value(column);
   json.end_array();

@@ -56,6 +56,7 @@ std::string plan_to_text(const PlanResult& result, double seconds) {
                                                 counted(figures.max_segments_in_row, "segment", "segments")));
   text += report_line(
       "bound", fmt::format("{} ({}): {}", counted(figures.bound, "row", "rows"), figures.bound_kind, gap_text(figures.gap())));
+  text += groups_text(figures_of(result.groups));
   text += report_line("time", fmt::format("{:.3f} s", seconds));
   return text;
 }
@@ -68,6 +69,7 @@ std::string plan_to_json(const PlanResult& result, double seconds) {
   json.member("source_sequences", result.sequences).member("source_tokens", result.tokens);
   json.key("removed");
   write_removed(json, result.policy.counts);
+  write_groups(json, figures_of(result.groups));
   json.key("added").begin_object(true);
   json.member("eos", result.policy.added_eos).member("bos", result.policy.added_bos);
   json.end_object();

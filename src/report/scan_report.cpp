@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "base/printable.h"
 #include "base/units.h"
+#include "io/group_key_text.h"
 #include "io/json.h"
 #include "report/figures.h"
 
@@ -21,6 +23,19 @@ std::string quantile_line(const LengthHistogram& lengths) {
   for (const double q : {0.1, 0.5, 0.9, 0.99, 0.999}) {
     text += fmt::format("{}{:g} %: {}", text.empty() ? "" : " · ", q * 100, with_commas(lengths.quantile(q)));
   }
+  return text;
+}
+
+/// A line for each group; of many, the largest.
+std::string groups_text(std::vector<GroupLengths> groups) {
+  std::string text = report_line("groups", with_commas(static_cast<std::int64_t>(groups.size())));
+  std::ranges::stable_sort(groups, std::greater(), [](const GroupLengths& group) { return group.lengths.tokens(); });
+  for (std::size_t g = 0; g < std::min(groups.size(), kListedFiles); ++g) {
+    text += fmt::format("  {}: {}, {}\n", printable(group_text(groups[g].key)),
+                        counted(groups[g].lengths.sequences(), "sequence", "sequences"),
+                        counted(groups[g].lengths.tokens(), "token", "tokens"));
+  }
+  if (groups.size() > kListedFiles) text += fmt::format("  ... and {} more (--json lists all)\n", groups.size() - kListedFiles);
   return text;
 }
 
@@ -44,6 +59,7 @@ std::string scan_to_text(const ScanResult& result) {
     text += report_line("padding", fmt::format("removed {} from {}", counted(result.padding.tokens, "token", "tokens"),
                                                counted(result.padding.sequences, "sequence", "sequences")));
   }
+  if (!result.groups.empty()) text += groups_text(result.groups);
   text += report_line("fingerprint", result.fingerprint.hex());
   if (!result.not_carried.empty()) text += report_line("not carried", fmt::format("{}", fmt::join(result.not_carried, ", ")));
 
@@ -88,6 +104,14 @@ std::string scan_to_json(const ScanResult& result, double seconds) {
     json.end_object();
   }
   json.end_array();
+  if (!result.groups.empty()) {
+    json.key("groups").begin_array();
+    for (const GroupLengths& group : result.groups) {
+      json.begin_object(true).key("key").raw(group_text(group.key));
+      json.member("sequences", group.lengths.sequences()).member("tokens", group.lengths.tokens()).end_object();
+    }
+    json.end_array();
+  }
   json.member("null_records", result.null_records);
   json.key("padding").begin_object(true);
   json.member("sequences", result.padding.sequences).member("tokens", result.padding.tokens);

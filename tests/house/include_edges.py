@@ -22,7 +22,7 @@ BELOW = {
 # The layer that a public header belongs to: the lowest folder that may know of it.
 PUBLIC = {
     "base": ["byte_buffer.h", "error.h", "types.h", "version.h", "progress.h"],
-    "core": ["assignment.h", "batch_plan.h", "bounds.h", "byte_buffer.h", "certificate.h", "fingerprint.h", "item.h",
+    "core": ["assignment.h", "batch_plan.h", "bounds.h", "byte_buffer.h", "certificate.h", "fingerprint.h", "group_key.h", "item.h",
              "length_histogram.h", "ltd_schedule.h", "ltd_selection.h", "packed_row.h", "packer.h", "packing_plan.h", "parallelism.h",
              "sequence_index.h", "sequence_source.h"],
     "exec": ["run_context.h", "thread_pool.h"],

@@ -13,7 +13,7 @@ add_test(NAME interop_masks COMMAND ${SHARDPACK_PYTHON} ${interop}/verify_oracle
 set_tests_properties(interop_masks PROPERTIES SKIP_RETURN_CODE 77)
 
 # The whole tool from outside: a ctest entry for each case, so that they run side by side.
-foreach(case formats_agree units_stay_together threads_change_nothing listing_changes_nothing content_is_kept faults_are_found truncation_is_refused
+foreach(case formats_agree units_stay_together groups_never_mix threads_change_nothing listing_changes_nothing content_is_kept faults_are_found truncation_is_refused
     tails_add_up short_rows_hold)
   add_test(NAME interop_pack_${case} COMMAND ${SHARDPACK_PYTHON} ${interop}/pack_test.py $<TARGET_FILE:shardpack_tool>
     ${PROJECT_SOURCE_DIR}/data/generate.py ${case})

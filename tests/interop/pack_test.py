@@ -114,6 +114,79 @@ def units_stay_together(scratch):
             assert tree(out) == tree(scratch / "again")
 
 
+def groups_never_mix(scratch):
+    """No row holds two values of the group column, whether JSON lines or a file beside binary shards tell it; every packer, order, listing
+    and number of threads; `verify` agrees, and finds rows that mix."""
+    rng = np.random.default_rng(4)
+    lines, shards = scratch / "lines", scratch / "shards"
+    lines.mkdir(), shards.mkdir()
+    kinds = ["web", "code", "books"]
+    group_of, begin = [], 0
+    for part in range(3):
+        lengths = rng.integers(1, 120, 200)
+        groups = rng.integers(0, 3, 200)
+        ids = [[int(rng.integers(3, 60000)) for _ in range(length)] for length in lengths]
+        (lines / f"part-{part}.jsonl").write_text("".join(json.dumps({"lang": kinds[g], "input_ids": i}) + "\n" for g, i in zip(groups, ids)))
+        np.save(shards / f"part-{part}.npy", np.concatenate(ids).astype(np.uint16))
+        np.save(shards / f"part-{part}.lengths.npy", lengths)
+        np.save(shards / f"part-{part}.lang.npy", (-7 * groups).astype(np.int8))
+        group_of.append(groups)
+
+    def check(out, source):
+        run(TOOL, "verify", out, "-q")
+        run(TOOL, "verify", out, "--against", source, "-q")
+        manifest = json.loads((out / "manifest.json").read_text())
+        seen = 0
+        for shard in manifest["shards"]:
+            offsets, origin = np.load(out / shard["folder"] / "row_offsets.npy"), np.load(out / shard["folder"] / "seq_source.npy")
+            for first, last in zip(offsets, offsets[1:]):
+                assert len({int(group_of[file][record]) for file, record, _ in origin[first:last]}) == 1
+                seen += last - first
+        assert seen >= manifest["segments"]
+        for partition in manifest["partitions"]:
+            assert sum(group["rows"] for group in partition["groups"]) == partition["rows"]
+            assert sum(group["bound"] for group in partition["groups"]) == partition["bound"]
+        return manifest
+
+    for options in ([], ["--partition-tokens", "5000", "--order", "input"], ["--packer", "optimal", "-K", "6"], ["--packer", "sequential"],
+                    ["--packer", "concat"], ["--packer", "spfhp", "--rows-multiple", "32", "--tail", "drop", "--order", "by-strategy"],
+                    ["--rows-multiple", "32", "--segment-multiple", "8"]):
+        found = None
+        for threads in (1, 3):
+            out = scratch / "out"
+            pack(lines, out, "--group-column", "lang", "--force", "--threads", threads, *options)
+            found = found or tree(out)
+            assert tree(out) == found
+        manifest = check(out, lines)
+        binary = scratch / "binary"
+        pack(shards, binary, "--group-column", "lang", "--force", *options)
+        assert check(binary, shards)["rows"] == manifest["rows"]
+        if "sequential" not in options and "concat" not in options and "drop" not in options:
+            pack(lines, scratch / "again", "--plan", out, "--group-column", "lang", "--force", *options)
+            assert tree(scratch / "again") == found
+    assert [group["key"] for group in json.loads((binary / "manifest.json").read_text())["partitions"][0]["groups"]] == [-14, -7, 0]
+
+    # Lengths alone: a grouped histogram has the same plan.
+    run(TOOL, "scan", lines, "--group-column", "lang", "-o", scratch / "hist.csv", "-q")
+    run(TOOL, "plan", scratch / "hist.csv", "-L", 512, "--group-column", "lang", "-o", scratch / "a.json", "-q")
+    run(TOOL, "plan", lines, "-L", 512, "--group-column", "lang", "-o", scratch / "b.json", "-q")
+    assert (scratch / "a.json").read_bytes() == (scratch / "b.json").read_bytes()
+    run(TOOL, "verify", scratch / "a.json", "-q")
+    run(TOOL, "pack", lines, "--plan", scratch / "a.json", "--group-column", "lang", "-o", scratch / "by-plan", "-q")
+    pack(lines, scratch / "own", "--group-column", "lang")
+    assert tree(scratch / "by-plan") == tree(scratch / "own")
+    pack(lines, scratch / "refused", "--plan", scratch / "a.json", expect=3)
+
+    # Rows that mix groups: the values changed after packing.
+    values = np.load(shards / "part-1.lang.npy")
+    np.save(shards / "part-1.lang.npy", np.roll(values, 1))
+    report = run(TOOL, "verify", binary, "--against", shards, "--json", expect=1)
+    assert any(issue["kind"] == "group" for issue in json.loads(report.stdout)["issues"])
+    (shards / "part-1.lang.npy").unlink()
+    assert "part-1.lang.npy" in pack(shards, scratch / "refused", "--group-column", "lang", expect=2).stderr
+    assert pack(lines, scratch / "refused", "--group-column", "tongue", expect=2)
+
+
 def threads_change_nothing(scratch):
     """1, 2, 3 and 8 threads give equal bytes, for every file, with several partitions and shards, compressed or not."""
     for source_format in ("megatron", "jsonl.gz"):
@@ -291,7 +364,7 @@ def short_rows_hold(scratch):
                     assert (ids == 2).sum() == manifest["added"]["eos"] == (9 if "--append-eos" in options else 0)
 
 
-CASES = [formats_agree, units_stay_together, threads_change_nothing, listing_changes_nothing, content_is_kept, faults_are_found, truncation_is_refused, tails_add_up,
+CASES = [formats_agree, units_stay_together, groups_never_mix, threads_change_nothing, listing_changes_nothing, content_is_kept, faults_are_found, truncation_is_refused, tails_add_up,
          short_rows_hold]
 
 if __name__ == "__main__":

@@ -4,8 +4,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <limits>
-#include <numeric>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ namespace {
 
 struct Instance {
   std::vector<std::int64_t> lengths;
+  std::vector<std::int32_t> groups;  // of each sequence
   PlanningOptions options;
 };
 
@@ -38,6 +40,8 @@ Instance any_instance() {
   const std::int64_t longest = std::max<std::int64_t>(2, policy.row_tokens * 3 / 2 / policy.keep_together);
   for (std::size_t i = 0; i < units * static_cast<std::size_t>(policy.keep_together); ++i) {
     instance.lengths.push_back(*rc::gen::inRange<std::int64_t>(1, longest + 1));
+    const bool first = i % static_cast<std::size_t>(policy.keep_together) == 0;
+    instance.groups.push_back(first ? *rc::gen::inRange<std::int32_t>(0, 3) : instance.groups.back());
   }
   std::vector<std::string_view> names;
   for (const PackerInfo& packer : packers()) {
@@ -51,8 +55,8 @@ Instance any_instance() {
   return instance;
 }
 
-/// Slots of the units that belong into rows, worked out from the rules as the manual has them.
-std::vector<std::int64_t> expected_units(const Instance& instance) {
+/// Slots of the units of a group that belong into rows, worked out from the rules as the manual has them.
+std::vector<std::int64_t> expected_units(const Instance& instance, std::int32_t group) {
   const LengthPolicy& policy = instance.options.policy;
   std::vector<std::int64_t> units;
   for (std::size_t i = 0; i < instance.lengths.size(); i += static_cast<std::size_t>(policy.keep_together)) {
@@ -63,7 +67,7 @@ std::vector<std::int64_t> expected_units(const Instance& instance) {
       slots += (length + policy.segment_multiple - 1) / policy.segment_multiple * policy.segment_multiple;
       short_one |= instance.lengths[k] < policy.min_tokens;
     }
-    if (!short_one && slots <= policy.row_tokens) units.push_back(slots);
+    if (instance.groups[i] == group && !short_one && slots <= policy.row_tokens) units.push_back(slots);
   }
   return units;
 }
@@ -91,60 +95,95 @@ std::int64_t optimum(const std::vector<std::int64_t>& units, std::size_t next, s
   return best;
 }
 
+/// Rows against everything that was asked of them. \return the units found, by group
+std::map<std::int32_t, std::vector<std::int64_t>> units_in(const OrderedRows& rows, const Instance& instance,
+                                                           std::int32_t limit) {
+  const auto together = static_cast<std::size_t>(instance.options.policy.keep_together);
+  std::map<std::int32_t, std::vector<std::int64_t>> found;
+  std::set<SequenceId> seen;
+  for (std::int64_t r = 0; r < rows.rows.rows(); ++r) {
+    const auto row = rows.rows.row(r);
+    RC_ASSERT(!row.empty());
+    RC_ASSERT(row.size() % together == 0);
+    RC_ASSERT(limit == 0 || static_cast<std::int32_t>(row.size()) <= limit);
+    const auto item_at = [&](std::size_t i) { return rows.items[static_cast<std::size_t>(row[i])]; };
+    const std::int32_t group = instance.groups[static_cast<std::size_t>(item_at(0).sequence)];
+    std::int64_t slots = 0;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const Item item = item_at(i), first = item_at(i - i % together);
+      RC_ASSERT(item.segments == 1);
+      RC_ASSERT(item.tokens == instance.lengths[static_cast<std::size_t>(item.sequence)]);
+      RC_ASSERT(instance.groups[static_cast<std::size_t>(item.sequence)] == group);
+      RC_ASSERT(first.sequence % static_cast<SequenceId>(together) == 0);
+      RC_ASSERT(item.sequence == first.sequence + static_cast<SequenceId>(i % together));
+      RC_ASSERT(seen.insert(item.sequence).second);
+      if (i % together == 0) found[group].push_back(0);
+      found[group].back() += item.slots;
+      slots += item.slots;
+    }
+    RC_ASSERT(slots <= instance.options.policy.row_tokens);
+  }
+  return found;
+}
+
+/// The plan of one group lies between its bound and nothing better.
+void check_group(const PackingPlan& plan, const Instance& instance, const std::vector<std::int64_t>& units, std::int32_t limit) {
+  LengthHistogram placed;
+  for (const std::int64_t slots : units) placed.add(slots);
+  RC_ASSERT(check_exact_cover(plan, placed).empty());
+  RC_ASSERT(check_certificate(plan, placed).empty());
+  std::vector<std::pair<std::int64_t, std::int64_t>> open;
+  const std::int64_t row_units =
+      limit == 0 ? std::numeric_limits<std::int64_t>::max() : limit / instance.options.policy.keep_together;
+  const std::int64_t best = optimum(units, 0, instance.options.policy.row_tokens, row_units, open);
+  RC_ASSERT(plan.bound.rows <= best);
+  RC_ASSERT(best <= plan.rows());
+  if (instance.options.packer == "optimal") RC_ASSERT(plan.rows() <= best + 1);
+}
+
 }  // namespace
 
-TEST_CASE("kept-together sequences in slots under a limit: whole units, every one once, rows between bound and optimum") {
+TEST_CASE("units in slots under a limit, of groups or not: every one whole and once, rows between bound and optimum") {
   CHECK(rc::check([] {
-    const Instance instance = any_instance();
+    Instance instance = any_instance();
+    const bool grouped = *rc::gen::arbitrary<bool>();
+    if (!grouped) std::ranges::fill(instance.groups, 0);
     const PlanningOptions& options = instance.options;
-    const std::int32_t together = options.policy.keep_together, most = options.packing.max_segments;
-    RC_PRE(most == 0 || most >= together);
-    const SequenceIndex index = memory_index(instance.lengths);
+    RC_PRE(options.packing.max_segments == 0 || options.packing.max_segments >= options.policy.keep_together);
+    SequenceIndex index = memory_index(instance.lengths);
+    if (grouped) index.set_groups({false, std::int64_t{7}, std::string("web")}, instance.groups);
     const PolicyResult policy = apply_policy(index, 0, index.sequences(), options.policy);
-    const PackingPlan plan = plan_items(policy.items, options, {});
-    const OrderedRows rows = assign_items(policy.items, plan, options);
+    const PartitionPlan plans = plan_partition(policy.items, index, options, {});
+    OrderedRows rows = assign_partition(policy.items, index, plans, options);
 
-    // The units that the rules leave, each once and whole.
-    const std::vector<std::int64_t> expected = expected_units(instance);
-    std::vector<std::int64_t> found;
-    std::set<SequenceId> seen;
-    const std::int32_t limit = most > 0 ? most : plan.max_segments;  // nnlshp has one of its own
-    for (std::int64_t r = 0; r < rows.rows.rows(); ++r) {
-      const auto row = rows.rows.row(r);
-      RC_ASSERT(row.size() % static_cast<std::size_t>(together) == 0);
-      RC_ASSERT(limit == 0 || static_cast<std::int32_t>(row.size()) <= limit);
-      std::int64_t slots = 0;
-      for (std::size_t i = 0; i < row.size(); ++i) {
-        const Item& item = rows.items[static_cast<std::size_t>(row[i])];
-        const Item& first = rows.items[static_cast<std::size_t>(row[i - i % static_cast<std::size_t>(together)])];
-        RC_ASSERT(item.segments == 1);
-        RC_ASSERT(item.tokens == instance.lengths[static_cast<std::size_t>(item.sequence)]);
-        RC_ASSERT(first.sequence % together == 0);
-        RC_ASSERT(item.sequence == first.sequence + static_cast<SequenceId>(i) % together);
-        RC_ASSERT(seen.insert(item.sequence).second);
-        if (i % static_cast<std::size_t>(together) == 0) found.push_back(0);
-        found.back() += item.slots;
-        slots += item.slots;
-      }
-      RC_ASSERT(slots <= options.policy.row_tokens);
+    const std::int32_t limit = plans.plan.max_segments;  // nnlshp has one of its own
+    RC_ASSERT(options.packing.max_segments == 0 || limit == options.packing.max_segments);
+    std::map<std::int32_t, std::vector<std::int64_t>> found = units_in(rows, instance, limit);
+    std::int64_t units = 0, bound = 0;
+    std::size_t next_group = 0;
+    for (std::int32_t group = 0; group < 3; ++group) {
+      std::vector<std::int64_t> expected = expected_units(instance, group);
+      std::ranges::sort(expected);
+      std::ranges::sort(found[group]);
+      RC_ASSERT(found[group] == expected);
+      units += std::ssize(expected);
+      if (expected.empty()) continue;
+      const PackingPlan& plan = grouped ? plans.groups.at(next_group).plan : plans.plan;
+      if (grouped) RC_ASSERT(plans.groups[next_group++].key == index.group_keys()[static_cast<std::size_t>(group)]);
+      check_group(plan, instance, expected, limit);
+      bound += plan.bound.rows;
     }
-    std::vector<std::int64_t> sorted = expected;
-    std::ranges::sort(sorted);
-    std::ranges::sort(found);
-    RC_ASSERT(found == sorted);
-    RC_ASSERT(policy.sequences == static_cast<std::int64_t>(expected.size()) * together);
+    RC_ASSERT(next_group == plans.groups.size());
+    RC_ASSERT(policy.sequences == units * options.policy.keep_together);
+    RC_ASSERT(plans.plan.rows() == rows.rows.rows());
+    RC_ASSERT(plans.plan.bound.rows == bound);
+    RC_ASSERT(stats(plans.plan).segments == static_cast<std::int64_t>(rows.rows.items.size()));
 
-    // The plan says the same.
-    RC_ASSERT(check_exact_cover(plan, planned_items(policy.items, options.policy)).empty());
-    RC_ASSERT(check_certificate(plan, planned_items(policy.items, options.policy)).empty());
-    RC_ASSERT(plan.rows() == rows.rows.rows());
-    RC_ASSERT(stats(plan).segments == static_cast<std::int64_t>(rows.rows.items.size()));
-
-    std::vector<std::pair<std::int64_t, std::int64_t>> open;
-    const std::int64_t row_units = limit == 0 ? std::numeric_limits<std::int64_t>::max() : limit / together;
-    const std::int64_t best = optimum(expected, 0, options.policy.row_tokens, row_units, open);
-    RC_ASSERT(plan.bound.rows <= best);
-    RC_ASSERT(best <= plan.rows());
-    if (options.packer == "optimal") RC_ASSERT(plan.rows() <= best + 1);
+    // The plans are what the rows amount to, and equal options give equal rows.
+    const PartitionPlan derived = derive_plans(rows, index, plans);
+    RC_ASSERT(derived.plan.lengths == plans.plan.lengths);
+    RC_ASSERT(derived.plan.count == plans.plan.count);
+    RC_ASSERT(derived.groups.size() == plans.groups.size());
+    RC_ASSERT(assign_partition(policy.items, index, plans, options).rows.items == rows.rows.items);
   }));
 }

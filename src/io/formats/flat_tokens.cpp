@@ -106,6 +106,8 @@ InputFile sibling(const InputFile& file, std::string_view suffix, std::string_vi
   return result;
 }
 
+InputFile side_file(const InputFile& file, std::string_view by) { return sibling(file, last_suffix(file), by); }
+
 bool exists(const InputFile& file) {
   std::error_code ignored;
   return std::filesystem::exists(file.path, ignored);
@@ -134,7 +136,7 @@ std::optional<InputFile> boundary_sidecar(const InputFile& file) {
   std::optional<InputFile> found;
   for (const std::string_view by : {".lengths.npy", ".offsets.npy", ".csv.gz"}) {
     if (by == ".csv.gz" && suffix != ".npy") continue;
-    InputFile candidate = sibling(file, suffix, by);
+    InputFile candidate = side_file(file, by);
     if (!exists(candidate)) continue;
     if (found) {
       throw Error(ErrorCode::usage,

@@ -15,6 +15,9 @@ namespace shardpack {
 InputFile sibling(const InputFile& file, std::string_view suffix, std::string_view by);
 bool exists(const InputFile& file);
 
+/// The file beside `file` whose name has `by` in place of the last suffix.
+InputFile side_file(const InputFile& file, std::string_view by);
+
 /// Ids of `type` from byte `begin_bytes` to the end of the file. \throws Error{bad_data} when that is not a whole number of ids.
 TokenTable open_ids(const InputFile& file, std::int64_t begin_bytes, IdType type, bool big_endian = false);
 

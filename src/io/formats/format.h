@@ -54,7 +54,4 @@ std::span<const Format> input_formats();
 /// identifies (with the flags that would), Error{bad_data} for a file that is recognised as something else (refused by name).
 const Format& detect_format(const InputFile& file, const ReadOptions& options);
 
-/// Is this file a sidecar of another (train.idx beside train.bin)? Folders are listed without them.
-bool is_sidecar(const std::string& path);
-
 }  // namespace shardpack

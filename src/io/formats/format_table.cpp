@@ -172,6 +172,4 @@ const Format& detect_format(const InputFile& file, const ReadOptions& options) {
   return format;
 }
 
-bool is_sidecar(const std::string& path) { return data_file_of(path).has_value(); }
-
 }  // namespace shardpack

@@ -18,6 +18,7 @@
 #include "core/fingerprint_keys.h"
 #include "exec/ordered_map.h"
 #include "io/byte_stream.h"
+#include "io/formats/group_column.h"
 #include "io/text_line.h"
 #include "shardpack/error.h"
 
@@ -117,14 +118,15 @@ class BlockReader {
 struct LineFault {
   std::string message;
   ErrorCode code = ErrorCode::bad_data;
-  bool no_ids_column = false;
-  std::int64_t line = 0;  // in its block, from 0
+  bool missing_column = false;  // one that the command line names
+  std::int64_t line = 0;        // in its block, from 0
 };
 
 struct ParsedBlock {
   std::int64_t lines = 0;
   std::vector<std::uint32_t> ids;
   std::vector<std::int64_t> lengths;  // of each record, in ids
+  GroupColumn groups;
   std::int64_t null_records = 0;
   RemovedCount padding;
   std::set<std::string, std::less<>> other_columns;
@@ -161,6 +163,7 @@ class BlockParser {
       fault.line = result_.lines;
       result_.fault = std::move(fault);
     }
+    result_.groups.keys = numbering_.keys();
     return std::move(result_);
   }
 
@@ -169,7 +172,9 @@ class BlockParser {
     line_ = line;
     cut_short_ = cut_short;
     std::optional<std::size_t> mask_entries;
-    bool ids_found = false, ids_null = false, mask_null = false;
+    std::optional<GroupKey> group;
+    bool ids_found = false, ids_null = false, mask_null = false, group_found = false;
+    const bool grouped = !options_.group_column.empty();
     const std::size_t first = result_.ids.size();
 
     ondemand::document document = iterate();
@@ -189,14 +194,22 @@ class BlockParser {
         if (mask_entries) fail_repeated(name);
         mask_null = !read_mask(value);
         mask_entries = mask_.size();
+      } else if (grouped && name == options_.group_column) {
+        if (std::exchange(group_found, true)) fail_repeated(name);
+        group = group_key(value);
       } else if (result_.other_columns.find(name) == result_.other_columns.end()) {
         result_.other_columns.emplace(name);
       }
     }
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) throw LineFault{"more than one JSON value on the line"};
     if (!ids_found) fail_no_ids();
+    const bool group_null = grouped && !group;
+    if (group_null && options_.null_row == NullRow::error) fail_no_group(group_found);
 
-    if (ids_null) {
+    if (group_null) {  // without a group it has no place in a row
+      result_.ids.resize(first);
+      ++result_.null_records;
+    } else if (ids_null) {
       if (options_.null_row == NullRow::error) {
         throw LineFault{fmt::format("{} is null; --null-row drop leaves such records out", options_.ids_column)};
       }
@@ -207,6 +220,7 @@ class BlockParser {
       remove_padding(first);
     }
     result_.lengths.push_back(static_cast<std::int64_t>(result_.ids.size() - first));
+    if (grouped) result_.groups.of_record.push_back(group ? numbering_.number_of(*group) : -1);
     for (std::size_t i = first; i < result_.ids.size(); ++i) {
       result_.id_min = std::min(result_.id_min, result_.ids[i]);
       result_.id_max = std::max(result_.id_max, result_.ids[i]);
@@ -244,6 +258,27 @@ class BlockParser {
       ++index;
     }
     return true;
+  }
+
+  /// Nothing for null.
+  std::optional<GroupKey> group_key(ondemand::value value) {
+    std::string_view text;
+    std::int64_t number = 0;
+    bool flag = false;
+    if (value.get_string().get(text) == simdjson::SUCCESS) return std::string(text);
+    if (value.get_int64().get(number) == simdjson::SUCCESS) return number;
+    if (value.get_bool().get(flag) == simdjson::SUCCESS) return flag;
+    if (token(value) == "null") return std::nullopt;
+    throw LineFault{fmt::format("{} is {}; groups are told by a string, a whole number, true or false", options_.group_column,
+                                described(value))};
+  }
+
+  [[noreturn]] void fail_no_group(bool found) const {
+    LineFault fault{fmt::format("{} {}; --null-row drop leaves such records out",
+                                found ? options_.group_column + " is" : "no column",
+                                found ? "null" : fmt::format("'{}'", options_.group_column))};
+    fault.missing_column = !found;
+    throw fault;
   }
 
   [[noreturn]] void fail_id(std::int64_t index, ondemand::value value) {
@@ -358,7 +393,7 @@ class BlockParser {
       message += "; the object is empty";
     }
     LineFault fault{std::move(message)};
-    fault.no_ids_column = true;
+    fault.missing_column = options_.ids_column != ReadOptions{}.ids_column;
     throw fault;
   }
 
@@ -382,6 +417,7 @@ class BlockParser {
   const ReadOptions& options_;
   ParsedBlock result_;
   ondemand::parser parser_;
+  GroupNumbering numbering_;  // of the block
   std::vector<std::uint8_t> mask_;
   std::string_view line_;
   bool cut_short_ = false;
@@ -390,8 +426,7 @@ class BlockParser {
 /// Puts the blocks of a file together, in order.
 class ShardCollector {
  public:
-  ShardCollector(const InputFile& file, const ReadOptions& options, const OpenContext& context)
-      : file_(file), options_(options), first_record_(context.first_record) {
+  ShardCollector(const InputFile& file, const OpenContext& context) : file_(file), first_record_(context.first_record) {
     shard_.ids.type = IdType::u32;
     shard_.ids.big_endian = std::endian::native == std::endian::big;
     shard_.files = {file.path};
@@ -409,6 +444,7 @@ class ShardCollector {
     add_fingerprint(block);
     for (const std::int64_t length : block.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
     shard_.ids.tokens = shard_.record_begin.back();
+    add_groups(block.groups);
     shard_.null_records += block.null_records;
     shard_.padding.sequences += block.padding.sequences;
     shard_.padding.tokens += block.padding.tokens;
@@ -422,6 +458,7 @@ class ShardCollector {
     facts_.hash = std::move(hash);
     shard_.ids.file = spool_;
     shard_.not_carried.assign(other_columns_.begin(), other_columns_.end());
+    shard_.groups.keys = numbering_.keys();
     shard_.facts = std::move(facts_);
     return std::move(shard_);
   }
@@ -429,7 +466,7 @@ class ShardCollector {
  private:
   [[noreturn]] void fail(const LineFault& fault, bool first_record) const {
     // A column that the user named and no record has is a slip of the command line, not of the data.
-    const bool misnamed = fault.no_ids_column && first_record && options_.ids_column != ReadOptions{}.ids_column;
+    const bool misnamed = fault.missing_column && first_record;
     throw Error(misnamed ? ErrorCode::usage : fault.code, fault.message, file_.name,
                 fmt::format("line {}", with_commas(lines_ + fault.line + 1)));
   }
@@ -448,14 +485,22 @@ class ShardCollector {
     }
   }
 
+  void add_groups(const GroupColumn& block) {
+    std::vector<std::int32_t> numbers;
+    for (const GroupKey& key : block.keys) numbers.push_back(numbering_.number_of(key));
+    for (const std::int32_t number : block.of_record) {
+      shard_.groups.of_record.push_back(number < 0 ? -1 : numbers[static_cast<std::size_t>(number)]);
+    }
+  }
+
   std::int64_t records() const { return static_cast<std::int64_t>(shard_.record_begin.size()) - 1; }
 
   const InputFile& file_;
-  const ReadOptions& options_;
   const SequenceId first_record_;
   std::int64_t lines_ = 0;
   std::int64_t keys_for_ = 0;  // tokens
   FingerprintKeys keys_{0};
+  GroupNumbering numbering_;
   std::set<std::string, std::less<>> other_columns_;
   std::shared_ptr<File> spool_;
   TokenFacts facts_;
@@ -490,7 +535,7 @@ OpenedShard open_jsonl(const InputFile& file, const ReadOptions& options, const 
       budgeted ? std::clamp(context.memory_bytes / kLineMemoryFactor, kBlockMemory, kMaxLineBytes) : kMaxLineBytes;
   const std::int64_t max_records = options.limit > 0 ? std::max<std::int64_t>(options.limit - context.first_record, 0) : -1;
   BlockReader reader(stream, max_line_bytes, max_records);
-  ShardCollector collector(file, options, context);
+  ShardCollector collector(file, context);
 
   int in_flight = default_in_flight(context.pool);
   if (budgeted) in_flight = static_cast<int>(std::clamp<std::int64_t>(context.memory_bytes / kBlockMemory, 1, in_flight));

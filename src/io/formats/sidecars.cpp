@@ -53,7 +53,10 @@ std::optional<std::string> file_with_stem(const std::string& stem) {
 
 }  // namespace
 
-std::optional<std::string> data_file_of(const std::string& path) {
+std::optional<std::string> data_file_of(const std::string& path, const std::string& group_column) {
+  if (const std::string suffix = "." + group_column + ".npy"; !group_column.empty() && path.ends_with(suffix)) {
+    return file_with_stem(without(path, suffix));
+  }
   for (const std::string_view suffix : kBoundaryLists) {
     if (path.ends_with(suffix)) return file_with_stem(without(path, suffix));
   }
@@ -74,7 +77,7 @@ std::optional<std::string> data_file_of(const std::string& path) {
 
 std::string missing_data_file_of(const std::string& path) {
   for (const Pair& pair : kPairs) {
-    if (path.ends_with(pair.sidecar) && !data_file_of(path)) return without(path, pair.sidecar) + std::string(pair.data);
+    if (path.ends_with(pair.sidecar) && !data_file_of(path, "")) return without(path, pair.sidecar) + std::string(pair.data);
   }
   return {};
 }

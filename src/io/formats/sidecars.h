@@ -7,7 +7,8 @@
 namespace shardpack {
 
 /// The data file that `path` accompanies and that is there: train.idx -> train.bin. None for a data file or an orphan.
-std::optional<std::string> data_file_of(const std::string& path);
+/// \param group_column  X.COLUMN.npy belongs to X too
+std::optional<std::string> data_file_of(const std::string& path, const std::string& group_column);
 
 /// For a sidecar whose data file is missing: the name that was looked for; "" for anything else.
 std::string missing_data_file_of(const std::string& path);

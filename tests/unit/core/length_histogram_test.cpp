@@ -1,6 +1,7 @@
 #include "shardpack/length_histogram.h"
 
 #include <limits>
+#include <map>
 #include <vector>
 
 #include "shardpack/error.h"
@@ -10,7 +11,7 @@ using namespace shardpack;
 
 namespace {
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
-constexpr std::int64_t kLong = LengthHistogram::kDenseLengths;  // the first length that is kept sparsely
+constexpr std::int64_t kLong = LengthHistogram::kDenseLengths;  // from here on lengths are never kept in an array
 
 template <class Function>
 ErrorCode code_of(Function&& function) {
@@ -100,4 +101,28 @@ TEST_CASE("negative lengths and counts are bad data, totals over 63 bits a limit
   CHECK(histogram.counts() == std::vector<LengthCount>{{2, 5}});
   CHECK(histogram.sequences() == 5);
   CHECK(histogram.tokens() == 10);
+}
+
+TEST_CASE("lengths far apart are kept as well as those that lie close") {
+  LengthHistogram far, close;
+  std::map<std::int64_t, std::int64_t> expected_far, expected_close;
+  for (std::int64_t i = 0; i < 3000; ++i) {
+    const std::int64_t length = i * 7919 % 1'500'000, near = i * 37 % 900;
+    far.add(length, i % 3 + 1);
+    expected_far[length] += i % 3 + 1;
+    close.add(near);
+    ++expected_close[near];
+    CHECK(far.min_length() == (i == 0 ? 0 : expected_far.upper_bound(0)->first));
+    CHECK(far.max_length() == expected_far.rbegin()->first);
+    CHECK(far.count(length) == expected_far[length]);
+    CHECK(close.max_length() == expected_close.rbegin()->first);
+  }
+  const auto pairs = [](const LengthHistogram& histogram) {
+    std::map<std::int64_t, std::int64_t> counts;
+    for (const LengthCount& entry : histogram.counts()) counts[entry.length] = entry.count;
+    return counts;
+  };
+  CHECK(pairs(far) == expected_far);
+  CHECK(pairs(close) == expected_close);
+  CHECK(far.empty() == 1);
 }

@@ -128,12 +128,34 @@ TEST_CASE("faults of a table are named with their line") {
   CHECK(reader.refusal(compressed.substr(0, compressed.size() - 1)).find("byte ") == 0);
 }
 
-TEST_CASE("a grouped histogram is refused as one") {
+TEST_CASE("a grouped histogram is refused where groups are not known") {
   Reader reader;
-  for (const char* text : {"length,count,group\n5,3,de\n", "5,3,de\n", "group,length,count\nde,5,3\n", "length,group\n"}) {
+  for (const char* text : {"length,count,group\n5,3,de\n", "5,3,de\n", "group,length,count\nde,5,3\n"}) {
     CAPTURE(text);
-    CHECK(reader.refusal(text, ErrorCode::usage).find("line 1: a grouped histogram") == 0);
+    CHECK(reader.refusal(text, ErrorCode::usage).find(": a grouped histogram") == 0);
   }
+}
+
+TEST_CASE("a grouped histogram is read back as it was written") {
+  Reader reader;
+  const auto read = [&](std::string_view bytes) { return *read_histogram_file(reader.folder.write("h", bytes)); };
+  const HistogramFile file = read("length,count,group\n5,3,web\n7,1,12\n5,2,true\n5,4,web\n9,1,\"12\"\n0,2,\"a \"\"b\"\", c\"\n");
+  REQUIRE(file.groups.size() == 5);  // true, 12, then strings by their bytes
+  CHECK(file.groups[0].key == GroupKey(true));
+  CHECK(file.groups[1].key == GroupKey(std::int64_t{12}));
+  CHECK(file.groups[2].key == GroupKey(std::string("12")));
+  CHECK(file.groups[3].key == GroupKey(std::string("a \"b\", c")));
+  CHECK(file.groups[4].key == GroupKey(std::string("web")));
+  CHECK(file.groups[4].lengths.counts() == Counts{{5, 7}});
+  CHECK(file.lengths.sequences() == 13);
+  const std::string written = grouped_histogram_to_csv(file.groups);
+  const HistogramFile again = read(written);
+  CHECK(grouped_histogram_to_csv(again.groups) == written);
+  REQUIRE(again.groups.size() == 5);
+  for (std::size_t g = 0; g < 5; ++g) CHECK(again.groups[g].key == file.groups[g].key);
+  CHECK(reader.refusal("length,group\n5,de\n").find("line 1: a grouped histogram has length,count,group") == 0);
+  CHECK(reader.refusal("length,count,group\n5,3\n").find("line 2: expected length,count,group") == 0);
+  CHECK(reader.refusal("length,count,group\n5,3,\"web\n").find("line 2: the group \"web has no closing quote") == 0);
 }
 
 TEST_CASE("what is a shard is left to the readers of shards") {

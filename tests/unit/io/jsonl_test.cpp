@@ -347,6 +347,33 @@ TEST_CASE("a missing column of ids is named, with what would help") {
   CHECK(opener.refusal("{\"tokens\": []}\n{\"input_ids\": [1]}\n").find("line 2: no column 'tokens'") == 0);
 }
 
+TEST_CASE("the group column's values are numbered as they come; a record without one is refused or left out") {
+  Opener opener;
+  opener.options.group_column = "lang";
+  const OpenedShard shard = opener.open(
+      "{\"lang\": \"web\", \"input_ids\": [1]}\n{\"input_ids\": [2], \"lang\": -4}\n{\"lang\": true, \"input_ids\": []}\n"
+      "{\"lang\": \"w\\u0065b\", \"input_ids\": [3]}\n");
+  CHECK(shard.groups.keys == std::vector<GroupKey>{std::string("web"), std::int64_t{-4}, true});
+  CHECK(shard.groups.of_record == std::vector<std::int32_t>{0, 1, 2, 0});
+  CHECK(shard.not_carried.empty());
+
+  const std::string good = "{\"lang\": 1, \"input_ids\": [5]}\n", null = "{\"lang\": null, \"input_ids\": [6, 7]}\n",
+                    missing = "{\"input_ids\": [8]}\n";
+  CHECK(opener.refusal(good + null) == "line 2: lang is null; --null-row drop leaves such records out");
+  CHECK(opener.refusal(good + missing) == "line 2: no column 'lang'; --null-row drop leaves such records out");
+  CHECK(opener.refusal(missing, ErrorCode::usage).find("line 1: no column 'lang'") == 0);
+  CHECK(opener.refusal("{\"lang\": 1.5, \"input_ids\": [6, 7]}\n").find("line 1: lang is 1.5; groups are told by") == 0);
+  CHECK(opener.refusal("{\"lang\": [1], \"input_ids\": [6, 7]}\n").find("line 1: lang is a list; groups are told by") == 0);
+  CHECK(opener.refusal("{\"lang\": 1, \"lang\": 1, \"input_ids\": [6, 7]}\n").find("line 1: the column 'lang' appears twice") ==
+        0);
+
+  opener.options.null_row = NullRow::drop;
+  const OpenedShard dropped = opener.open(null + good + missing);
+  CHECK(sequences(dropped) == Sequences{{}, {5}, {}});
+  CHECK(dropped.groups.of_record == std::vector<std::int32_t>{-1, 0, -1});
+  CHECK(dropped.null_records == 2);
+}
+
 TEST_CASE("a limit ends the shard after so many records of all inputs, and the hash is still the file's") {
   const std::string text = "\n{\"input_ids\": [1]}\n\n{\"input_ids\": [2, 2], \"a\": 1}\n{\"input_ids\": [-3], \"b\": 1}\n";
   Opener opener;

@@ -137,6 +137,38 @@ TEST_CASE("a certificate is read back, and what cannot be one is named by its ke
   }
 }
 
+TEST_CASE("plans of groups sit in a list, each with its key") {
+  const PlanFile one = sample();
+  const std::vector<GroupPlan> groups{
+      {false, one.plan, one.items}, {std::int64_t{-3}, one.plan, one.items}, {std::string("web"), one.plan, one.items}};
+  const std::string text = to_json("lang", groups);
+  const PlanFile read = plan_from_json(text, "plan.json");
+  CHECK(read.group_column == "lang");
+  REQUIRE(read.groups.size() == 3);
+  CHECK(to_json(read.group_column, read.groups) == text);
+  CHECK(read.groups[1].key == GroupKey(std::int64_t{-3}));
+  CHECK(read.plan.rows() == 3 * one.plan.rows());
+  CHECK(read.plan.bound.rows == 3 * one.plan.bound.rows);
+  CHECK(read.plan.strategies() == one.plan.strategies());
+  CHECK(read.items.sequences() == 33);
+  CHECK(check_exact_cover(read.plan, read.items).empty());
+
+  const auto refused = [&](const std::string& from, const std::string& to) -> std::string {
+    std::string changed = text;
+    changed.replace(changed.find(from), from.size(), to);
+    try {
+      plan_from_json(changed, "p");
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "none";
+  };
+  CHECK(refused("\"key\": -3", "\"key\": false") == "p: groups[1].key: expected a key above false");
+  CHECK(refused("\"key\": -3", "\"key\": [1]").find("p: groups[1].key: ") == 0);
+  CHECK(refused("\"row_tokens\": 12", "\"row_tokens\": 16").find("p: groups[1]: its row_tokens, max_segments or policy differ") ==
+        0);
+}
+
 TEST_CASE("what cannot be is named by its key") {
   CHECK(refusal("9", "9") == "none");
   const std::vector<std::array<std::string, 3>> cases{

@@ -124,6 +124,12 @@ TEST_CASE("sources that are no longer what was packed are named") {
     CHECK(has(packed.verify_it(), "against", "", "number of source files: 3, packed from 2"));
     CHECK(has(packed.verify_it({packed.folder.path("in/b.npy")}), "against", "b.npy", "name b.npy, packed from a.npy"));
   }
+  SECTION("the same files in another order") {
+    const VerifyResult verdict = packed.verify_it({packed.folder.path("in/b.npy"), packed.folder.path("in/a.npy")});
+    INFO(show(verdict));
+    CHECK(has(verdict, "against", "b.npy", "in another order: here the first file that differs was a.npy"));
+    CHECK(verdict.issues.size() == 1);
+  }
   SECTION("cut short") {
     const std::string bytes = read_file(packed.folder.path("in/a.npy"));
     write_file(packed.folder.path("in/a.npy"), bytes.substr(0, bytes.size() - 1));
