@@ -25,6 +25,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
+/// How a bound was checked.
+std::string_view proof_of(std::string_view bound_kind) {
+  if (bound_kind == name(BoundKind::lp)) return "proven by a certificate, in whole numbers";
+  return bound_kind == "mixed" ? "computed again, or proven by a certificate" : "computed again";
+}
+
 VerifyResult verify_plan(const std::string& text, const std::string& path) {
   const std::string shown = fs::path(path).filename().string();
   IssueList issues;
@@ -47,7 +53,8 @@ VerifyResult verify_plan(const std::string& text, const std::string& path) {
                   with_commas(result.segments)),
       fmt::format("rows: {} of {} slots: none over its length{}", with_commas(result.rows), with_commas(file.plan.row_tokens),
                   file.plan.max_segments > 0 ? fmt::format(" or {} segments", file.plan.max_segments) : std::string()),
-      fmt::format("bound: {} rows ({}): computed again", with_commas(file.plan.bound.rows), name(file.plan.bound.kind))};
+      fmt::format("bound: {} rows ({}): {}", with_commas(file.plan.bound.rows), name(file.plan.bound.kind),
+                  proof_of(name(file.plan.bound.kind)))};
   return result;
 }
 
@@ -62,7 +69,7 @@ std::vector<std::string> checked_lines(const Manifest& manifest, const VerifyRes
       fmt::format("cover: {} segments: the rows are those of {} {}, every source token is in them or in removed.csv, once",
                   with_commas(result.segments), manifest.partitions.size(), manifest.partitions.size() == 1 ? "plan" : "plans"),
       fmt::format("fingerprint: {} tokens, shard by shard: source = packed + removed", with_commas(result.tokens)),
-      fmt::format("bound: {} rows: computed again", with_commas(manifest.plan.bound))};
+      fmt::format("bound: {} rows: {}", with_commas(manifest.plan.bound), proof_of(manifest.plan.bound_kind))};
   const bool grouped =
       std::ranges::any_of(manifest.partitions, [](const ManifestPartition& partition) { return !partition.groups.empty(); });
   if (grouped) {
