@@ -38,6 +38,7 @@ class PassiveSet {
 
   std::int64_t size() const { return static_cast<std::int64_t>(columns_.size()); }
   bool full() const { return size() >= max_columns_; }
+  std::int64_t work() const { return work_; }  ///< so far, in entries of the factor
   const std::vector<NnlsColumn>& columns() const { return columns_; }
   std::vector<double>& x() { return x_; }  ///< one a column
 
@@ -66,6 +67,7 @@ class PassiveSet {
     entering.resize(std::min(entering.size(), static_cast<std::size_t>(max_columns_ - size())));
     const auto count = static_cast<Eigen::Index>(entering.size());
     reserve(before + count);
+    work_ += before * before / 2 * count;
 
     Eigen::MatrixXd coordinates(before, count);  // in the orthonormal basis that the factor stands for
     Eigen::MatrixXd distances(count, count);     // lower half: products of the parts outside the passive span
@@ -108,6 +110,7 @@ class PassiveSet {
   /// Takes column `c` out. The rows of the factor below it lose a coordinate, which is turned into the later ones.
   void remove(std::int64_t c) {
     const std::int64_t last = size() - 1;
+    work_ += size() * size() / 2;
     carry_.assign(&factor_(0, c), &factor_(0, c) + last + 1);
     for (std::int64_t k = c + 1; k <= last; ++k) {
       const double* from = &factor_(k, k);
@@ -128,7 +131,8 @@ class PassiveSet {
 
   /// The step from x to the least squares solution over the passive columns, their signs not regarded. Solving for the step
   /// rather than for the solution corrects earlier rounding errors on the way.
-  std::vector<double> step() const {
+  std::vector<double> step() {
+    work_ += size() * size() / 2;
     const std::vector<double> slope = gradient();
     Eigen::VectorXd result(size());
     Eigen::Index first = size();  // up to here x is the solution already, but for what rounding errors can make
@@ -169,6 +173,7 @@ class PassiveSet {
   const std::vector<double>& target_;
   std::vector<double> weight_squared_;
   std::int64_t max_columns_;
+  std::int64_t work_ = 0;
   double noise_ = 0;  // tolerance * weighted norm of the target
   std::vector<NnlsColumn> columns_;
   std::vector<double> norms_;  // weighted, one a column
@@ -221,8 +226,9 @@ NnlsSolution solve_nnls(const NnlsProblem& problem, const PriceColumns& price, c
 
   PassiveSet passive(problem, options);
   NnlsSolution solution;
-  for (std::int64_t round = 0; round < options.max_rounds && !passive.full(); ++round) {
+  for (std::int64_t price_work = 0; price_work + passive.work() < options.max_work && !passive.full();) {
     check_stop(stop);
+    price_work += options.round_work;
     const std::vector<double> gradient = passive.gradient();
     std::vector<NnlsColumn> entering = price(gradient, static_cast<std::size_t>(options.columns_a_round));
     std::erase_if(entering, [&](const NnlsColumn& column) { return !passive.worthwhile(column, gradient); });

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <stop_token>
 #include <vector>
@@ -37,14 +38,17 @@ struct NnlsOptions {
   std::int32_t columns_a_round = 32;  ///< asked of the pricing
   /// Columns in use at once; memory is 8 bytes times its square. When reached, the solution so far is returned.
   std::int32_t max_columns = 4096;
-  std::int64_t max_rounds = 1'000'000;  ///< of pricing; as above
+  /// Effort: entries of the factor of the columns in use that are touched (about 1 ns each), and for each round `round_work`,
+  /// which is what its pricing costs. When reached, as above.
+  std::int64_t max_work = std::numeric_limits<std::int64_t>::max();
+  std::int64_t round_work = 0;
 };
 
 struct NnlsSolution {
   std::vector<NnlsColumn> columns;  ///< those in use
   std::vector<double> x;            ///< one a column, above 0
   std::vector<double> residual;     ///< target - A x, one a row
-  bool optimal = false;             ///< false when max_columns or max_rounds came first
+  bool optimal = false;             ///< false when max_columns or max_work came first
 };
 
 /// Deterministic and single-threaded: sums run in a fixed order. \throws Error{cancelled} on stop.

@@ -25,9 +25,11 @@ constexpr double kRowsWeight = 0.02;
 constexpr double kLeaning = 3;
 /// Strategies of a round that have no length in common change each other's worth the least.
 constexpr int kUses = 1;
-/// Limits in entries of the pricing table: of the table (8 bytes each), and of all that are computed (about 1 ns each).
+/// Entries of the pricing table, 8 bytes each.
 constexpr std::int64_t kMaxTable = std::int64_t{1} << 24;
-constexpr std::int64_t kMaxComputed = 200'000'000'000;
+/// Effort, in entries of that table and of the solver's factor that are computed: some 20 s. A problem for which that is not even
+/// enough for a few rounds of pricing is left to best fit.
+constexpr std::int64_t kMaxWork = 20'000'000'000, kLeastRounds = 20;
 
 class LeastSquares {
  public:
@@ -48,10 +50,13 @@ class LeastSquares {
     problem_.weight.push_back(kRowsWeight);
   }
 
+  bool is_too_large() const { return round_work() > kMaxWork / kLeastRounds; }
+  std::int64_t bound() const { return bound_.rows; }
+
   NnlsSolution solve(const std::stop_token& stop) {
     NnlsOptions options;
-    const std::int64_t a_round = static_cast<std::int64_t>(lengths_.size()) * row_tokens_ * std::max(depth_ - 1, 1);
-    options.max_rounds = std::max(kMaxComputed / a_round, std::int64_t{16});
+    options.max_work = kMaxWork;
+    options.round_work = round_work();
     const auto price_columns = [this](std::span<const double> gradient, std::size_t limit) { return price(gradient, limit); };
     return solve_nnls(problem_, price_columns, options, stop);
   }
@@ -78,6 +83,9 @@ class LeastSquares {
     for (const LengthCount& entry : items.counts()) lengths.push_back(static_cast<Length>(entry.length));
     return lengths;
   }
+
+  /// Entries of the pricing table that a round computes, but for the first layer, which is cheap.
+  std::int64_t round_work() const { return std::ssize(lengths_) * row_tokens_ * std::max(depth_ - 2, 1); }
 
   /// What a place of this length costs, in rows, as the lower bound has it.
   double share_of_row(std::size_t i) const {
@@ -144,12 +152,18 @@ class LeastSquares {
 PackingPlan plan_at_depth(const LengthHistogram& items, const PackerOptions& options, std::int32_t depth,
                           const std::stop_token& stop) {
   LeastSquares least_squares(items, options, depth);
-  const NnlsSolution solution = least_squares.solve(stop);
-
   // Where sequences are few, rounding decides. Three ways are tried: nearest, down, and all the way down, which leaves everything
   // to best fit, so that no plan has more rows than that of `lpfhp`.
   PackingPlan best = least_squares.rounded({}, 0);
   cover_repair(best, items);
+  // With as few rows as the bound says it meets all equations, that of rows included: it is a least squares solution.
+  if (best.rows() == least_squares.bound()) return best;
+  if (least_squares.is_too_large()) {
+    best.packer = "lpfhp";  // a plan names what made it
+    return best;
+  }
+
+  const NnlsSolution solution = least_squares.solve(stop);
   for (const double up : {0.0, 0.5}) {
     PackingPlan plan = least_squares.rounded(solution, up);
     cover_repair(plan, items);
@@ -169,7 +183,9 @@ PackingPlan plan_nnlshp(const LengthHistogram& items, const PackerOptions& optio
   const auto depth = static_cast<std::int32_t>(std::min<std::int64_t>(wanted, affordable));
 
   PackingPlan plan = plan_at_depth(items, options, depth, stop);
-  if (depth > kPublishedDepth) {  // least squares does not minimise rows: more depth can take more of them
+  if (depth > kPublishedDepth &&
+      plan.rows() > lower_bound(items, options.row_tokens, depth)
+                        .rows) {  // least squares does not minimise rows: more depth can take more of them
     PackingPlan published = plan_at_depth(items, options, kPublishedDepth, stop);
     if (published.rows() < plan.rows()) plan = std::move(published);
   }

@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <vector>
 
+#include "core/strategy_pricing.h"
 #include "shardpack/error.h"
 #include "support/catch.h"
 #include "support/listed_columns.h"
@@ -62,7 +63,7 @@ TEST_CASE("a full passive set ends the search with what it has") {
   CHECK(value_of(solution, {{2, 1}}) == Approx(3));
 
   options.max_columns = 100;
-  options.max_rounds = 0;
+  options.max_work = 0;
   CHECK(solve_nnls({{1}, {1}}, listed({{{0, 1}}}), options, {}).columns.empty());
 }
 
@@ -102,4 +103,50 @@ TEST_CASE("the published problem on Wikipedia's histogram is solved to optimalit
   const NnlsSolution solution = solve_nnls(problem, listed(columns), {}, {});
   CHECK(solution.optimal);
   CHECK(worst_violation(problem, columns, solution) < 1e-11);
+}
+
+// Rows of 2,048 slots have 1.4 thousand million strategies of three lengths: no test can list their columns. The best of all is
+// found here from pairs alone: with two lengths given, the third is the best that still fits.
+TEST_CASE("columns priced on demand: at the end no strategy of three lengths is worth anything") {
+  const Length row_tokens = 2048;
+  std::vector<Length> lengths;
+  NnlsProblem problem;
+  for (Length length = 5; length < row_tokens; length += 7) {
+    lengths.push_back(length);
+    problem.target.push_back(1 + (length * 7919 % 997) * std::exp(-length / 400.0));
+    problem.weight.push_back(length <= 8 ? 0.09 : 1);
+  }
+  StrategyPricing<double> pricing(lengths, row_tokens, 3);
+  const auto price = [&](std::span<const double> gradient, std::size_t limit) {
+    std::vector<NnlsColumn> columns;
+    for (const auto& strategy : pricing.best(gradient, 0, limit, 1).strategies) {
+      NnlsColumn column;
+      for (auto part = strategy.parts.rbegin(); part != strategy.parts.rend(); ++part) {
+        if (column.empty() || column.back().row != *part) column.push_back({*part, 0});
+        column.back().value += 1;
+      }
+      columns.push_back(column);
+    }
+    return columns;
+  };
+  const NnlsSolution solution = solve_nnls(problem, price, {}, {});
+  CHECK(solution.optimal);
+  CHECK(worst_violation(problem, {}, solution) < 1e-10);  // of the columns in use
+
+  std::vector<double> gradient = solution.residual;
+  for (std::size_t r = 0; r < gradient.size(); ++r) gradient[r] *= problem.weight[r] * problem.weight[r];
+  std::vector<double> best_up_to(lengths.size());  // of a single length, or none
+  for (std::size_t i = 0; i < lengths.size(); ++i) best_up_to[i] = std::max(i == 0 ? 0 : best_up_to[i - 1], gradient[i]);
+  const auto best_within = [&](Length space) {
+    const auto fitting = std::upper_bound(lengths.begin(), lengths.end(), space) - lengths.begin();
+    return fitting == 0 ? 0 : best_up_to[static_cast<std::size_t>(fitting) - 1];
+  };
+  double most = 0;
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    most = std::max(most, gradient[i] + best_within(row_tokens - lengths[i]));
+    for (std::size_t j = i; j < lengths.size() && lengths[i] + lengths[j] <= row_tokens; ++j) {
+      most = std::max(most, gradient[i] + gradient[j] + best_within(row_tokens - lengths[i] - lengths[j]));
+    }
+  }
+  CHECK(most < 1e-9 * norm(problem, problem.target));
 }

@@ -7,6 +7,7 @@
 #include "shardpack/packer.h"
 #include "support/catch.h"
 #include "support/shared_data.h"
+#include "support/web_text.h"
 
 using namespace shardpack;
 
@@ -96,6 +97,19 @@ TEST_CASE("nnlshp: never more rows than best fit at the same depth, on lengths o
     }
   }
   CHECK(same(planned(items, 400, 0), planned(items, 400, 3)));  // no limit means depth 3
+}
+
+TEST_CASE("nnlshp: rows of any length, at once where best fit is a solution or the problem is too large") {
+  const LengthHistogram web = web_text(0, 1'000'000, {.most = 8192});
+  const PackingPlan plan = planned(web, 8192, 3);
+  CHECK(plan.packer == "nnlshp");
+  CHECK(plan.gap() == 0);
+
+  LengthHistogram many;
+  for (std::int64_t length = 7; length <= 131'072; length += 6) many.add(length, 1 + length % 4);
+  const PackingPlan large = planned(many, 131'072, 3);
+  CHECK(large.packer == "lpfhp");
+  CHECK(same(large, planned(many, 131'072, 3, "lpfhp")));
 }
 
 TEST_CASE("nnlshp: equal histograms give equal plans, and a stop is obeyed") {

@@ -1,31 +1,17 @@
 // What filling rows anew must reach, and must leave alone.
 #include "core/refill.h"
 
-#include <algorithm>
-#include <cmath>
 #include <stop_token>
 #include <vector>
 
 #include "base/rng.h"
 #include "shardpack/packer.h"
 #include "support/catch.h"
+#include "support/web_text.h"
 
 using namespace shardpack;
 
 namespace {
-/// Lengths as web text has them: log-normal with mu 5.3 and sigma 0.9, clipped to 8..`most` (normal numbers by Box and Muller).
-LengthHistogram web_text(std::uint32_t stream, std::int64_t sequences, std::int64_t most) {
-  const RandomStream random(2024, RandomPurpose::sample, stream);
-  LengthHistogram items;
-  for (std::int64_t i = 0; i < sequences; ++i) {
-    const auto [first, second] = random.pair(static_cast<std::uint64_t>(i));
-    const double radius = std::sqrt(-2 * std::log((static_cast<double>(first >> 11) + 1) / 0x1p53));
-    const double normal = radius * std::cos(2 * 3.141592653589793 * static_cast<double>(second >> 11) / 0x1p53);
-    items.add(std::clamp<std::int64_t>(static_cast<std::int64_t>(std::exp(5.3 + 0.9 * normal)), 8, most));
-  }
-  return items;
-}
-
 PackerOptions options(Length row_tokens, std::int32_t max_segments) {
   PackerOptions result;
   result.row_tokens = row_tokens;
@@ -40,7 +26,7 @@ bool same(const PackingPlan& a, const PackingPlan& b) {
 
 TEST_CASE("refill: a million sequences of web text are at most one row over the bound, whatever the seed") {
   for (std::uint32_t stream = 0; stream < 4; ++stream) {
-    const LengthHistogram items = web_text(stream, 1'000'000, 2048);
+    const LengthHistogram items = web_text(stream, 1'000'000);
     INFO("stream " << stream << ", best fit alone " << plan_packs(items, "lpfhp", options(2048, 0)).gap() << " over");
     CHECK(plan_packs(items, "auto", options(2048, 0)).gap() <= 1);
   }
