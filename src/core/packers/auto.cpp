@@ -36,15 +36,6 @@ OptimalRule optimal_rule(PlanEffort effort) {
   }
   return {};
 }
-
-/// Row length times distinct lengths times segments in a row (1 without a limit), which is what pricing strategies costs.
-std::int64_t size(const LengthHistogram& items, const PackerOptions& options) {
-  const PackingProblem problem(items, options.row_tokens, options.max_segments);
-  const std::int64_t lengths = std::ssize(problem.lengths);
-  const Length most_segments = problem.row_units / problem.lengths.front();  // that fit a row
-  const Length segments = options.max_segments < most_segments ? std::max(options.max_segments, 1) : 1;
-  return lengths * problem.row_units * segments;
-}
 }  // namespace
 
 PackingPlan plan_auto(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop) {
@@ -63,7 +54,8 @@ PackingPlan plan_auto(const LengthHistogram& items, const PackerOptions& options
   plan.max_segments = options.max_segments;
   if (refill(plan, enough, stop)) plan.packer += "+refill";
   const OptimalRule rule = optimal_rule(options.effort);
-  if (plan.rows() <= enough || size(items, options) > rule.largest) return plan;
+  if (plan.rows() <= enough || PackingProblem(items, options.row_tokens, options.max_segments).table() > rule.largest)
+    return plan;
 
   PackerOptions modest = options;
   modest.effort = rule.effort;

@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/checked.h"
+#include "core/coarse_lengths.h"
 #include "core/cover_repair.h"
 #include "core/nnls.h"
 #include "core/packers/packer_list.h"
@@ -28,8 +30,10 @@ constexpr int kUses = 1;
 /// Entries of the pricing table, 8 bytes each.
 constexpr std::int64_t kMaxTable = std::int64_t{1} << 24;
 /// Effort, in entries of that table and of the solver's factor that are computed: some 20 s. A problem for which that is not even
-/// enough for a few rounds of pricing is left to best fit.
+/// enough for a few rounds of pricing is solved in coarse lengths, in rows of so many units and at most so deep, which never is.
 constexpr std::int64_t kMaxWork = 20'000'000'000, kLeastRounds = 20;
+constexpr std::int64_t kCoarseUnits = 1024;
+constexpr std::int32_t kCoarseDepth = 64;
 
 class LeastSquares {
  public:
@@ -150,6 +154,20 @@ class LeastSquares {
 };
 
 PackingPlan plan_at_depth(const LengthHistogram& items, const PackerOptions& options, std::int32_t depth,
+                          const std::stop_token& stop);
+
+/// Solves the problem with lengths rounded up to units of a row's 1,024th part.
+PackingPlan plan_coarsely(const LengthHistogram& items, const PackerOptions& options, std::int32_t depth,
+                          const std::stop_token& stop) {
+  const auto granularity = static_cast<std::int32_t>(ceil_div(options.row_tokens, kCoarseUnits));
+  const CoarseLengths coarse(items, options.row_tokens, granularity);
+  PackerOptions coarse_options = options;
+  coarse_options.row_tokens = coarse.row_units();
+  const std::int32_t coarse_depth = std::min(depth, kCoarseDepth);
+  return coarse.expanded(plan_at_depth(coarse.rounded_up(), coarse_options, coarse_depth, stop));
+}
+
+PackingPlan plan_at_depth(const LengthHistogram& items, const PackerOptions& options, std::int32_t depth,
                           const std::stop_token& stop) {
   LeastSquares least_squares(items, options, depth);
   // Where sequences are few, rounding decides. Three ways are tried: nearest, down, and all the way down, which leaves everything
@@ -159,8 +177,8 @@ PackingPlan plan_at_depth(const LengthHistogram& items, const PackerOptions& opt
   // With as few rows as the bound says it meets all equations, that of rows included: it is a least squares solution.
   if (best.rows() == least_squares.bound()) return best;
   if (least_squares.is_too_large()) {
-    best.packer = "lpfhp";  // a plan names what made it
-    return best;
+    PackingPlan coarse = plan_coarsely(items, options, depth, stop);
+    return coarse.rows() < best.rows() ? coarse : best;
   }
 
   const NnlsSolution solution = least_squares.solve(stop);
