@@ -2,7 +2,6 @@
 // one row more than the bound, under a segment limit also `spfhp`, for where most rows are full of segments before they are full
 // of tokens best fit is not the better one; while the better of the two does, some of its rows are filled anew; while that does,
 // `optimal`, if the problem is not too large for it.
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string>
@@ -18,23 +17,18 @@ namespace shardpack {
 namespace {
 constexpr std::int64_t kGoodGap = 1;  // rows
 
-/// Up to which size() `optimal` is worth its time, and how hard it tries then: some seconds at the normal effort, and most of
-/// what it would find in a minute.
-struct OptimalRule {
-  std::int64_t largest = 0;
-  PlanEffort effort = PlanEffort::fast;
-};
-
-OptimalRule optimal_rule(PlanEffort effort) {
+/// PackingProblem::table() up to which `optimal` is worth its time, some seconds at the normal effort: row length times distinct
+/// lengths times segments in a row (1 without a limit), which is what pricing costs.
+std::int64_t largest_for_optimal(PlanEffort effort) {
   switch (effort) {
     case PlanEffort::fast:
-      return {1'000'000, PlanEffort::fast};
+      return 1'000'000;
     case PlanEffort::normal:
-      return {20'000'000, PlanEffort::fast};
+      return 20'000'000;
     case PlanEffort::thorough:
-      return {std::numeric_limits<std::int64_t>::max(), PlanEffort::normal};
+      return std::numeric_limits<std::int64_t>::max();
   }
-  return {};
+  return 0;
 }
 }  // namespace
 
@@ -53,15 +47,14 @@ PackingPlan plan_auto(const LengthHistogram& items, const PackerOptions& options
   plan.row_tokens = options.row_tokens;
   plan.max_segments = options.max_segments;
   if (refill(plan, enough, stop)) plan.packer += "+refill";
-  const OptimalRule rule = optimal_rule(options.effort);
-  if (plan.rows() <= enough || PackingProblem(items, options.row_tokens, options.max_segments).table() > rule.largest)
-    return plan;
+  if (plan.rows() <= enough) return plan;
 
-  PackerOptions modest = options;
-  modest.effort = rule.effort;
+  const PackingProblem problem(items, options.row_tokens, options.max_segments);
+  if (problem.table() > largest_for_optimal(options.effort)) return plan;
+
   const std::string before = plan.packer;
   const std::int64_t rows_before = plan.rows();
-  plan = optimize(std::move(plan), items, modest, stop);
+  plan = optimize(std::move(plan), items, options, stop);
   plan.packer = plan.rows() < rows_before ? "optimal" : before;
   return plan;
 }
