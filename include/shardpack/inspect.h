@@ -9,6 +9,7 @@
 
 #include "shardpack/jobs.h"
 #include "shardpack/length_histogram.h"
+#include "shardpack/ltd_manifest.h"
 #include "shardpack/manifest.h"
 #include "shardpack/packing_plan.h"
 
@@ -71,6 +72,14 @@ struct PlanView {
   LengthHistogram items;  ///< in slots
 };
 
+/// A random-LTD schedule folder.
+struct LtdView {
+  LtdManifest manifest;
+  std::vector<LtdPlateau> plateaus;
+  std::vector<double> rates;  ///< learning rate at the first step of each plateau
+  double last_rate = 0;       ///< of the last step
+};
+
 /// Exactly one is there.
 struct InspectResult {
   std::string path;
@@ -78,11 +87,12 @@ struct InspectResult {
   std::optional<RowView> row;
   std::optional<SequenceView> sequence;
   std::optional<PlanView> plan;
+  std::optional<LtdView> ltd;
   std::optional<LengthHistogram> histogram;
   std::optional<ScanResult> sources;
 };
 
-/// \param path  a packed dataset's folder (or its manifest), a plan, a histogram file, or source shards
+/// \param path  a packed dataset's or an LTD folder (or its manifest), a plan, a histogram file, or source shards
 /// \throws Error{usage} for a row or sequence that is not there, or asked of what has none; what the readers throw.
 InspectResult inspect(const std::string& path, const InspectOptions& options, const RunContext& context);
 

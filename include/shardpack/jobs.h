@@ -98,7 +98,8 @@ struct VerifyResult {
   std::int64_t rows = 0, segments = 0, tokens = 0, bytes = 0;
   bool ok() const { return issues.empty(); }
 };
-/// `path`: a packed dataset's folder, or a plan.json. Reads every byte again with its own row, cover and fingerprint logic.
+/// `path`: a packed dataset's or an LTD folder, or a plan.json. Reads every byte again with its own row, cover and fingerprint
+/// logic. For an LTD folder `against` is the packed dataset that it was made for.
 VerifyResult verify(const std::string& path, const VerifyOptions& options, const RunContext& context);
 
 }  // namespace shardpack

@@ -12,6 +12,8 @@
 #include "report/figures.h"
 #include "report/formats_report.h"
 #include "report/inspect_report.h"
+#include "report/lint_report.h"
+#include "report/ltd_report.h"
 #include "report/pack_report.h"
 #include "report/plan_report.h"
 #include "report/scan_report.h"
@@ -232,6 +234,45 @@ Outcome run_inspect(Session& session) {
   return {.facts = {.tokens = 0, .input_bytes = 0, .output_bytes = 0, .seconds = seconds}, .negative = false};
 }
 
+// ---- ltd and lint -----------------------------------------------------------------------------------------------------------
+
+Outcome run_ltd(Session& session) {
+  const Settings& settings = session.settings;
+  LtdOptions options = settings.ltd;
+  options.seed = settings.pack.seed;
+  options.force = settings.pack.force;
+  options.dry_run = settings.pack.dry_run;
+  const std::string rows = settings.inputs.empty() ? "" : settings.inputs.front();
+  const auto begin = Clock::now();
+  if (settings.kept_at) {
+    const KeptSlots kept = ltd_kept_at(rows, options, *settings.kept_at, session.context);
+    print_report(session, kept_to_text(kept), kept_to_json(kept));
+    return {};
+  }
+  const LtdResult result = ltd(rows, settings.output, options, session.context);
+  const LtdRun run{.output = settings.output, .dry_run = options.dry_run, .seconds = seconds_since(begin)};
+  session.progress.close();
+  if (!settings.quiet) session.console.line(ltd_summary(result, run));
+  if (settings.json) write_standard_output(ltd_to_json(result, run));
+  return {.facts = {.tokens = result.manifest.effective_tokens,
+                    .input_bytes = 0,
+                    .output_bytes = result.bytes_written,
+                    .seconds = run.seconds},
+          .negative = false};
+}
+
+Outcome run_lint(Session& session) {
+  const std::string& path = session.settings.inputs.front();
+  const LintResult result = lint(path, session.settings.lint);
+  const std::string text = lint_to_text(result, path), json = lint_to_json(result, path);
+  if (result.findings.empty()) {
+    print_summary(session, text, json);
+  } else {
+    print_report(session, text, json);
+  }
+  return {.facts = {}, .negative = !result.ok()};
+}
+
 }  // namespace
 
 Outcome run_command(Session& session) {
@@ -248,6 +289,10 @@ Outcome run_command(Session& session) {
       return run_verify(session);
     case Command::inspect:
       return run_inspect(session);
+    case Command::ltd:
+      return run_ltd(session);
+    case Command::lint:
+      return run_lint(session);
     case Command::formats:
       print_report(session, formats_to_text(), formats_to_json());
       break;

@@ -19,7 +19,7 @@ namespace shardpack {
 // ---- commands ---------------------------------------------------------------------------------------------------------------
 namespace {
 
-constexpr std::array<CommandInfo, 8> kCommands{{
+constexpr std::array<CommandInfo, 10> kCommands{{
     {Command::scan,
      "scan",
      "lengths, token id range, fingerprint, and what is wrong with the data",
@@ -52,6 +52,17 @@ constexpr std::array<CommandInfo, 8> kCommands{{
      "one screen on a packed dataset, a plan or a shard; a row as a picture",
      "PATH [options]",
      {"inspect packed/", "inspect packed/ --row 7"}},
+    {Command::ltd,
+     "ltd",
+     "random layerwise token dropping: schedule, LayerToken learning rate, kept indices",
+     "[DATASET] [options] -o FOLDER",
+     {"ltd --deepspeed ds_config.json --total-tokens 300e9 --peak-lr 2e-4 -o ltd/",
+      "ltd packed/ --deepspeed ds_config.json --total-steps 12000 --window 0:100 -o ltd/"}},
+    {Command::lint,
+     "lint",
+     "mistakes in a DeepSpeed config's random-LTD and batch settings; exit 1 on errors",
+     "ds_config.json [options]",
+     {"lint ds_config.json", "lint ds_config.json --packed --world 8 --loader-batch 512"}},
     {Command::formats, "formats", "input formats, packers and output containers", "[options]", {"formats", "formats --json"}},
     {Command::version, "version", "versions of shardpack and everything linked", "[options]", {"version", "version --json"}},
 }};
@@ -62,7 +73,8 @@ std::span<const CommandInfo> commands() { return kCommands; }
 const CommandInfo& info(Command command) { return kCommands[static_cast<std::size_t>(command)]; }
 
 std::string_view title(Section section) {
-  constexpr std::array<std::string_view, 7> kTitles{"Rows", "Sequences", "Output", "Reading", "Checks", "Run", "Shared"};
+  constexpr std::array<std::string_view, 8> kTitles{"Rows",    "Sequences", "Random-LTD", "Output",
+                                                    "Reading", "Checks",    "Run",        "Shared"};
   return kTitles[static_cast<std::size_t>(section)];
 }
 
@@ -136,6 +148,71 @@ auto each(const OptionValue& value, Understand understand) {
   return values;
 }
 
+/// A count that may be long: digits, or a whole number in scientific notation.
+std::int64_t amount(const OptionValue& value, std::int64_t least) {
+  const std::string& text = value.text();
+  if (text.find_first_of("eE") == std::string::npos) return count(value, least);
+  double number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  constexpr double kExact = 9007199254740992;  // 2^53: every whole number up to here
+  const bool whole = problem == std::errc{} && end == text.data() + text.size() && number >= 0 && number <= kExact &&
+                     number == static_cast<double>(static_cast<std::int64_t>(number));
+  if (!whole || number < static_cast<double>(least))
+    refuse(value, fmt::format("a whole number from {}, as in 300000000 or 3e8", least));
+  return static_cast<std::int64_t>(number);
+}
+
+double rate(const OptionValue& value) {
+  const std::string& text = value.text();
+  double number = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (problem != std::errc{} || end != text.data() + text.size() || !(number >= 0 && number <= 1e6))
+    refuse(value, "a rate from 0, as in 2e-4");
+  return number;
+}
+
+/// Whole numbers from 0 with `separator` between them; `many` of them unless that is 0.
+std::vector<std::int64_t> numbers(const OptionValue& value, std::string_view text, char separator, std::size_t many = 0) {
+  std::vector<std::int64_t> all;
+  for (const char *at = text.data(), *const end = at + text.size();;) {
+    std::int64_t number = 0;
+    const auto [stop, problem] = std::from_chars(at, end, number);
+    if (problem != std::errc{} || number < 0 || (stop != end && *stop != separator)) refuse(value, value.option.value);
+    all.push_back(number);
+    if (stop == end) break;
+    at = stop + 1;
+  }
+  if (many != 0 && all.size() != many) refuse(value, value.option.value);
+  return all;
+}
+
+Curriculum curriculum(const OptionValue& value) {
+  const std::string_view text = value.text(), name = text.substr(0, text.find(':'));
+  const std::string_view rest = name.size() < text.size() ? text.substr(name.size() + 1) : std::string_view();
+  Curriculum result;
+  if (name == "fixed_discrete" && !rest.empty()) {
+    result.kind = CurriculumKind::fixed_discrete;
+    const std::size_t colon = rest.find(':');
+    result.lengths = numbers(value, rest.substr(0, colon), ',');
+    if (colon != std::string_view::npos) result.until = numbers(value, rest.substr(colon + 1), ',');
+    return result;
+  }
+  const bool root = name == "fixed_root";
+  if (!root && name != "fixed_linear") {
+    refuse(
+        value,
+        "fixed_linear:START:MAX:STEP:STEPS, fixed_root:START:MAX:STEP:STEPS:DEGREE or fixed_discrete:LENGTH,...:LAST_STEP,...");
+  }
+  const std::vector<std::int64_t> given = numbers(value, rest, ':', root ? 5 : 4);
+  result.kind = root ? CurriculumKind::fixed_root : CurriculumKind::fixed_linear;
+  result.start = given[0];
+  result.max = given[1];
+  result.granularity = given[2];
+  result.ramp_steps = given[3];
+  if (root) result.root_degree = given[4];
+  return result;
+}
+
 bool on(const OptionValue& value) {
   if (value.text() == "true") return true;
   if (value.text() == "false") return false;
@@ -179,8 +256,11 @@ IdType raw_type(const OptionValue& value) {
 
 // ---- options ----------------------------------------------------------------------------------------------------------------
 constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kSweep = set_of(Command::sweep),
-                     kPack = set_of(Command::pack), kVerify = set_of(Command::verify), kInspect = set_of(Command::inspect);
-constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned, kWorkers = kReaders | kVerify | kInspect,
+                     kPack = set_of(Command::pack), kVerify = set_of(Command::verify), kInspect = set_of(Command::inspect),
+                     kLtd = set_of(Command::ltd), kLint = set_of(Command::lint);
+constexpr CommandSet kOnePath = kVerify | kInspect | kLtd | kLint;
+constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned,
+                     kWorkers = kReaders | kVerify | kInspect | kLtd | kLint,
                      kAll = kWorkers | set_of(Command::formats) | set_of(Command::version), kNone = 0;
 
 using S = Settings;
@@ -190,11 +270,12 @@ using V = OptionValue;
 // clang-format off
 constexpr Option kOptions[] = {
     // ---- rows
-    {"-L,--seq-length,--row-tokens", "N", nullptr, Section::rows, kPlanned, kPlanned, Kind::plain,
-     "slots in a row: the trainer's sequence length; required",
+    {"-L,--seq-length,--row-tokens", "N", nullptr, Section::rows, kPlanned | kLtd, kPlanned | kLtd, Kind::plain,
+     "slots in a row: the trainer's sequence length; required (ltd: unless a dataset has it; default --kept-max)",
      [](S& s, const V& v) {
        s.sweep.row_tokens = each(v, [](const V& one) { return length(one, 1); });
        s.pack.policy.row_tokens = s.pack.packing.row_tokens = s.sweep.row_tokens.back();
+       s.ltd.seq_length = s.pack.policy.row_tokens;
      },
      {kSweep, nullptr}},
     {"--packer", "NAME", "auto", Section::rows, kPlanned, kPlanned, Kind::plain,
@@ -264,14 +345,115 @@ constexpr Option kOptions[] = {
      "begin every sequence with --bos-id, where it does not already",
      [](S& s, const V& v) { s.pack.policy.prepend_bos = on(v); }},
 
+    // ---- ltd
+    {"--kept-start", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "tokens of a row that the dropping layers keep at first; required",
+     [](S& s, const V& v) { s.ltd.kept_start = length(v, 1); }},
+    {"--kept-max", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "tokens kept at last; default: the row",
+     [](S& s, const V& v) { s.ltd.kept_max = length(v, 1); }},
+    {"--kept-step", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "kept tokens are rounded down to a multiple of N; default 8",
+     [](S& s, const V& v) { s.ltd.kept_step = length(v, 1); }},
+    {"--ramp-steps", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "optimizer steps from --kept-start to --kept-max; required",
+     [](S& s, const V& v) { s.ltd.ramp_steps = count(v, 1); }},
+    {"--layers", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "layers of the model; required",
+     [](S& s, const V& v) { s.ltd.layers = count(v, 1); }},
+    {"--ltd-layers", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "how many of them drop tokens, the middle ones; default: all but the first and the last",
+     [](S& s, const V& v) { s.ltd.ltd_layers = count(v); }},
+    {"--layer-ids", "A,B,...", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "which layers drop tokens, counted from 0",
+     [](S& s, const V& v) { s.ltd.layer_ids = numbers(v, v.text(), ','); }},
+    {"--micro-batch", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "rows of a rank and micro-step",
+     [](S& s, const V& v) { s.ltd.micro_batch = count(v, 1); }},
+    {"--accumulation", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "micro-steps of an optimizer step; default 1",
+     [](S& s, const V& v) { s.ltd.accumulation = count(v, 1); }},
+    {"--world", "N", nullptr, Section::ltd, kLtd | kLint, kLtd | kLint, Kind::plain,
+     "data-parallel ranks; default 1",
+     [](S& s, const V& v) { s.ltd.world = s.lint.world = count(v, 1); }},
+    {"--global-batch", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "rows of an optimizer step: the product of the three",
+     [](S& s, const V& v) { s.ltd.global_batch = count(v, 1); }},
+    {"--total-steps", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "the run ends after N optimizer steps",
+     [](S& s, const V& v) { s.ltd.total_steps = amount(v, 1); }},
+    {"--total-tokens", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "the run ends after N effective tokens (LayerTokens / layers), as in 300e9",
+     [](S& s, const V& v) { s.ltd.total_tokens = amount(v, 1); }},
+    {"--total-layer-tokens", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "the run ends after N LayerTokens",
+     [](S& s, const V& v) { s.ltd.total_layer_tokens = amount(v, 1); }},
+    {"--curriculum", "SPEC", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "row lengths that grow as well: fixed_linear:START:MAX:STEP:STEPS, fixed_root:START:MAX:STEP:STEPS:DEGREE or "
+     "fixed_discrete:LENGTH,...:LAST_STEP,...",
+     [](S& s, const V& v) { s.ltd.curriculum = curriculum(v); }},
+    {"--curriculum-use", "truncate|reshape", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "a row is cut to the curriculum's length, or into as many rows of it as it holds; default truncate",
+     [](S& s, const V& v) { s.ltd.curriculum_use = static_cast<CurriculumUse>(choice(v)); }},
+    {"--peak-lr", "RATE", "1", Section::ltd, kLtd, kLtd, Kind::plain,
+     "learning rate after the warm-up; 1 gives factors",
+     [](S& s, const V& v) { s.ltd.rate.peak = rate(v); }},
+    {"--min-lr", "RATE", "0", Section::ltd, kLtd, kNone, Kind::plain,
+     "learning rate at the end of the decay",
+     [](S& s, const V& v) { s.ltd.rate.min = rate(v); }},
+    {"--warmup-layer-tokens", "N", "0", Section::ltd, kLtd, kLtd, Kind::plain,
+     "LayerTokens of the warm-up from 0 (tokens times --layers)",
+     [](S& s, const V& v) { s.ltd.rate.warmup_layer_tokens = amount(v, 0); }},
+    {"--decay", "cosine|linear|constant", "cosine", Section::ltd, kLtd, kNone, Kind::plain,
+     "how the learning rate falls after the warm-up",
+     [](S& s, const V& v) { s.ltd.rate.decay = static_cast<LrDecay>(choice(v)); }},
+    {"--decay-layer-tokens", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "LayerTokens at which the decay ends; default: the budget, or all of the run",
+     [](S& s, const V& v) { s.ltd.rate.decay_layer_tokens = amount(v, 1); }},
+    {"--lr-lag", "0|1", "0", Section::ltd, kLtd, kNone, Kind::plain,
+     "the rate of a step counts all steps before it (0), or all but the last of them, as Megatron does (1)",
+     [](S& s, const V& v) { s.ltd.rate.lag = static_cast<int>(choice(v)); }},
+    {"--deepspeed", "FILE", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "take what is not given from a DeepSpeed config, and merge the schedule into it",
+     [](S& s, const V& v) { s.ltd.deepspeed = text(v); }},
+    {"--selection", "uniform|quota|quota-min1", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "which tokens are kept: any of the row; of each segment its share; the same after one of each segment; default uniform, and quota "
+     "for a dataset",
+     [](S& s, const V& v) { s.ltd.mode = static_cast<KeptMode>(choice(v)); }},
+    {"--hidden-size", "N", nullptr, Section::ltd, kLtd | kLint, kNone, Kind::plain,
+     "of the model: ltd then tells the saving in FLOPs, lint checks what the kernels can copy",
+     [](S& s, const V& v) {
+       s.ltd.hidden_size = count(v, 1);
+       s.lint.hidden_size = s.ltd.hidden_size;
+     }},
+    {"--kept-at", "STEP:LAYER:ROW", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
+     "print the kept slots of one row of a step's global batch, and write nothing",
+     [](S& s, const V& v) {
+       const std::vector<std::int64_t> place = numbers(v, v.text(), ':', 3);
+       s.kept_at = KeptPlace{place[0], place[1], place[2]};
+     }},
+    {"--write-indices", nullptr, nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "write the kept slots of every step, layer and row",
+     [](S& s, const V& v) { s.ltd.write_indices = on(v); }},
+    {"--window", "FIRST:COUNT", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
+     "write indices and boundaries of these steps only",
+     [](S& s, const V& v) {
+       const std::vector<std::int64_t> window = numbers(v, v.text(), ':', 2);
+       s.ltd.window = StepWindow{window[0], window[1]};
+     }},
+    {"--index-cap", "SIZE", "1G", Section::ltd, kLtd, kNone, Kind::plain,
+     "refuse to write more indices than this",
+     [](S& s, const V& v) { s.ltd.index_cap = size(v, 1); }},
+
     // ---- output
-    {"-o,--output", "PATH", nullptr, Section::output, kReaders, kReaders, Kind::plain,
-     "pack: the folder of the packed dataset; plan: plan.json; scan: the histogram, sweep: the table, .csv or .json ('-' = standard output)",
+    {"-o,--output", "PATH", nullptr, Section::output, kReaders | kLtd, kReaders | kLtd, Kind::plain,
+     "pack: the folder of the packed dataset; ltd: that of the schedule; plan: plan.json; scan: the histogram, sweep: the table, .csv or "
+     ".json ('-' = standard output)",
      [](S& s, const V& v) { s.output = text(v); }},
-    {"--force", nullptr, nullptr, Section::output, kReaders, kPlanned, Kind::plain,
+    {"--force", nullptr, nullptr, Section::output, kReaders | kLtd, kPlanned, Kind::plain,
      "replace an output that shardpack made before, never anything else",
      [](S& s, const V& v) { s.pack.force = on(v); }},
-    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders, kPack, Kind::plain,
+    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders | kLtd, kPack, Kind::plain,
      "do everything but the writing",
      [](S& s, const V& v) { s.pack.dry_run = on(v); }},
     {"--write-lengths", "FILE", nullptr, Section::output, kScan, kScan, Kind::plain,
@@ -347,6 +529,15 @@ constexpr Option kOptions[] = {
     {"--against", "SOURCE", nullptr, Section::checks, kVerify, kVerify, Kind::several,
      "read the sources again and compare; several values, may be repeated",
      [](S& s, const V& v) { s.verify.against = v.texts; }},
+    {"--packed", nullptr, nullptr, Section::checks, kLint, kLint, Kind::plain,
+     "the rows hold several sequences, or padding",
+     [](S& s, const V& v) { s.lint.packed = on(v); }},
+    {"--loader-batch", "N", nullptr, Section::checks, kLint, kLint, Kind::plain,
+     "rows a step that the data loader really gives",
+     [](S& s, const V& v) { s.lint.loader_batch = count(v, 1); }},
+    {"--layer-prefix", "TEXT", nullptr, Section::checks, kLint, kLint, Kind::plain,
+     "names of the model's layers up to their number, as in transformer.h. (digits in it bind the wrong layers)",
+     [](S& s, const V& v) { s.lint.layer_prefix = text(v); }},
     {"--row", "N", nullptr, Section::checks, kInspect, kInspect, Kind::plain,
      "show row N as a picture of its segments",
      [](S& s, const V& v) { s.row = count(v); }},
@@ -460,11 +651,11 @@ void check_settings(const Settings& settings) {
   const LengthPolicy& policy = settings.pack.policy;
   const CommandSet command = set_of(settings.command);
 
-  if ((command & kWorkers) != 0 && settings.inputs.empty()) refuse_use("no input; give files, folders or globs");
-  if ((command & (kVerify | kInspect)) != 0 && settings.inputs.size() > 1) {
+  if ((command & (kWorkers & ~kLtd)) != 0 && settings.inputs.empty()) refuse_use("no input; give files, folders or globs");
+  if ((command & kOnePath) != 0 && settings.inputs.size() > 1) {
     refuse_use(fmt::format("one path at a time, found {} of them", settings.inputs.size()));
   }
-  if ((command & (kVerify | kInspect)) != 0 && !settings.inputs.empty() && settings.inputs.front() == "-") {
+  if ((command & kOnePath) != 0 && !settings.inputs.empty() && settings.inputs.front() == "-") {
     refuse_use("standard input ('-') cannot be read twice; give a file or folder");
   }
   if ((command & kPlanned) != 0 && policy.row_tokens == 0 && settings.pack.plan.empty())
@@ -477,6 +668,14 @@ void check_settings(const Settings& settings) {
   }
   if (settings.json && settings.csv) refuse_use("--json or --csv, not both");
   if (settings.csv && settings.output == "-") refuse_use("--csv and -o - both want standard output");
+  if (settings.command == Command::ltd) {
+    if (settings.output.empty() && !settings.kept_at && !settings.pack.dry_run)
+      refuse_use("where to? Give -o FOLDER, or --kept-at");
+    if (settings.output == "-") refuse_use("a schedule is a folder and cannot go to standard output");
+    if (settings.ltd.curriculum_use && !settings.ltd.curriculum && settings.ltd.deepspeed.empty()) {
+      refuse_use("--curriculum-use needs --curriculum or --deepspeed");
+    }
+  }
   if (settings.json && settings.output == "-") refuse_use("--json and -o - both want standard output");
   if (settings.row && settings.sequence) refuse_use("--row or --sequence, not both");
   if (!settings.depfile.empty() && settings.stamp_file.empty() && (settings.output.empty() || settings.output == "-")) {

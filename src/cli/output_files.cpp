@@ -155,7 +155,9 @@ void check_output_file(const std::string& path, bool force, std::string_view sig
 
 void check_side_files(const Settings& settings) {
   const bool reads_dataset = settings.command == Command::verify || settings.command == Command::inspect;
-  const std::string dataset = reads_dataset ? settings.inputs.front() : settings.command == Command::pack ? settings.output : "";
+  const std::string dataset = reads_dataset                                                           ? settings.inputs.front()
+                              : settings.command == Command::pack || settings.command == Command::ltd ? settings.output
+                                                                                                      : "";
   std::vector<std::string> written;  // and there already
   const auto note = [&](const std::string& path) {
     std::error_code ignored;
@@ -232,12 +234,17 @@ std::string depfile_text(const std::string& target, const std::vector<std::strin
 
 std::vector<std::string> dependencies(const Settings& settings) {
   std::vector<std::string> names;
-  if (settings.command == Command::verify || settings.command == Command::inspect) {
+  constexpr CommandSet kNamesOnePath =
+      set_of(Command::verify) | set_of(Command::inspect) | set_of(Command::ltd) | set_of(Command::lint);
+  if ((set_of(settings.command) & kNamesOnePath) != 0) {
+    if (!settings.ltd.deepspeed.empty()) names.push_back(settings.ltd.deepspeed);
+  }
+  if ((set_of(settings.command) & kNamesOnePath) != 0 && !settings.inputs.empty()) {
     const std::string& path = settings.inputs.front();
     std::error_code ignored;
     names.push_back(fs::is_directory(path, ignored) ? (fs::path(path) / "manifest.json").string() : path);
     append_inputs(names, settings.verify.against, settings.pack.read);
-  } else {
+  } else if ((set_of(settings.command) & kNamesOnePath) == 0) {
     append_inputs(names, settings.inputs, settings.pack.read);
   }
   for (const std::string& file : {settings.config_file, settings.files_from}) {
@@ -256,7 +263,8 @@ void write_side_files(const Settings& settings, const RunFacts& facts, const Pro
   if (!settings.stats_file.empty()) write_output_file(settings.stats_file, stats_json(settings, facts, progress, threads));
   if (!settings.depfile.empty()) {
     std::string target = settings.stamp_file.empty() ? settings.output : settings.stamp_file;
-    if (settings.stamp_file.empty() && settings.command == Command::pack) target = (fs::path(target) / "manifest.json").string();
+    if (settings.stamp_file.empty() && (settings.command == Command::pack || settings.command == Command::ltd))
+      target = (fs::path(target) / "manifest.json").string();
     write_output_file(settings.depfile, depfile_text(target, dependencies(settings)));
   }
   if (!settings.stamp_file.empty() && success) touch(settings.stamp_file);

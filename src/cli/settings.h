@@ -8,12 +8,14 @@
 
 #include "cli/terminal.h"
 #include "shardpack/jobs.h"
+#include "shardpack/lint.h"
+#include "shardpack/ltd.h"
 #include "shardpack/parallelism.h"
 #include "shardpack/sweep.h"
 
 namespace shardpack {
 
-enum class Command : std::uint8_t { scan, plan, sweep, pack, verify, inspect, formats, version };
+enum class Command : std::uint8_t { scan, plan, sweep, pack, verify, inspect, ltd, lint, formats, version };
 
 /// A page of text that is asked for instead of the command.
 enum class Page : std::uint8_t { none, version, brief, full };
@@ -31,6 +33,9 @@ struct Settings {
   std::string write_lengths;         ///< scan: NPY file of all lengths, in input order
   VerifyOptions verify;
   std::optional<std::int64_t> row, sequence;  ///< inspect
+  LtdOptions ltd;                             ///< force, dry run and seed are those of `pack`
+  std::optional<KeptPlace> kept_at;           ///< ltd: show one kept set, write nothing
+  LintOptions lint;
 
   int threads = 0;                ///< 0 = the processors that this process may use
   std::int64_t memory_bytes = 0;  ///< budget for blocks in flight

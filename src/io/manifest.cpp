@@ -8,9 +8,9 @@
 #include <set>
 #include <string_view>
 
-#include "base/hash.h"
 #include "io/group_key_text.h"
 #include "io/json.h"
+#include "io/manifest_parts.h"
 #include "io/safe_name.h"
 #include "shardpack/error.h"
 
@@ -46,17 +46,6 @@ void write_optional(JsonWriter& json, std::string_view key, const std::optional<
 void write_names(JsonWriter& json, std::string_view key, const std::vector<std::string>& names) {
   json.key(key).begin_array(kOnOneLine);
   for (const std::string& name : names) json.value(name);
-  json.end_array();
-}
-
-/// One file a line.
-void write_files(JsonWriter& json, const std::vector<ManifestFile>& files) {
-  json.key("files").begin_array();
-  for (const ManifestFile& file : files) {
-    json.begin_object(kOnOneLine);
-    json.member("name", file.name).member("bytes", file.bytes).member("xxh3_128", file.hash);
-    json.end_object();
-  }
   json.end_array();
 }
 
@@ -139,11 +128,6 @@ void write_shards(JsonWriter& json, const std::vector<ManifestShard>& shards) {
   json.end_array();
 }
 
-/// The last two lines. The hash is of all bytes before them.
-std::string checksum_lines(std::string_view bytes_before) {
-  return fmt::format("  \"checksum\": \"{}\"\n}}\n", hash_hex(bytes_before));
-}
-
 }  // namespace
 
 std::string to_json(const Manifest& manifest) {
@@ -201,28 +185,16 @@ std::string to_json(const Manifest& manifest) {
   write_files(json, manifest.files);
   json.end_object();
 
-  std::string text = json.take();
-  text.replace(text.size() - 2, 2, ",\n");  // the closing "\n}" makes way for one more key
-  return text + checksum_lines(text);
+  return with_checksum(json.take());
 }
 
 // ---- reading ----------------------------------------------------------------------------------------------------------------
 
 namespace {
 
-constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
 
-std::int64_t count(const Json& object, std::string_view key) { return object.at(key).as_int(0, kMaxCount); }
-
-std::string hash(const Json& value) {
-  std::string text = value.as_string();
-  if (text.size() != 32 || text.find_first_not_of("0123456789abcdef") != std::string::npos) {
-    value.fail(fmt::format("expected 32 lower-case hex digits, found '{}'", text));
-  }
-  return text;
-}
-Fingerprint fingerprint(const Json& value) { return Fingerprint::from_hex(hash(value)); }
+Fingerprint fingerprint(const Json& value) { return Fingerprint::from_hex(read_hash(value)); }
 
 /// A name in the dataset's folder or a shard's; `seen` holds those before it.
 std::string unique_name(const Json& value, std::set<std::string>& seen) {
@@ -256,8 +228,8 @@ Manifest::Plan read_plan(const Json& json) {
   plan.packer = json.at("packer").as_string();
   plan.max_segments = static_cast<std::int32_t>(json.at("max_segments").as_int(0, std::numeric_limits<std::int32_t>::max()));
   plan.segment_multiple = static_cast<Length>(json.at("segment_multiple").as_int(1, std::numeric_limits<Length>::max()));
-  plan.rows = count(json, "rows");
-  plan.bound = count(json, "bound");
+  plan.rows = read_count(json, "rows");
+  plan.bound = read_count(json, "bound");
   plan.bound_kind = json.at("bound_kind").as_string();
   expect(json.at("gap"), std::to_string(plan.rows - plan.bound));
   return plan;
@@ -292,10 +264,10 @@ std::vector<ManifestSource> read_sources(const Json& list) {
       json.at("name").fail(fmt::format("expected a relative path without '..', found '{}'", source.name));
     }
     source.format = json.at("format").as_string();
-    source.bytes = count(json, "bytes");
-    source.sequences = count(json, "sequences");
-    source.tokens = count(json, "tokens");
-    source.hash = hash(json.at("xxh3_128"));
+    source.bytes = read_count(json, "bytes");
+    source.sequences = read_count(json, "sequences");
+    source.tokens = read_count(json, "tokens");
+    source.hash = read_hash(json.at("xxh3_128"));
   }
   return sources;
 }
@@ -304,7 +276,7 @@ RemovedCounts read_removed(const Json& json) {
   RemovedCounts removed{};
   for (std::size_t cause = 0; cause < removed.size(); ++cause) {
     const Json counts = json.at(kRemovalCauses[cause]);
-    removed[cause] = {count(counts, "sequences"), count(counts, "tokens")};
+    removed[cause] = {read_count(counts, "sequences"), read_count(counts, "tokens")};
   }
   return removed;
 }
@@ -314,17 +286,17 @@ std::vector<ManifestPartition> read_partitions(const Json& list) {
   for (std::size_t i = 0; i < partitions.size(); ++i) {
     const Json json = list.at(i);
     ManifestPartition& partition = partitions[i];
-    partition.first_sequence = count(json, "first_sequence");
-    partition.sequences = count(json, "sequences");
-    partition.rows = count(json, "rows");
-    partition.bound = count(json, "bound");
+    partition.first_sequence = read_count(json, "first_sequence");
+    partition.sequences = read_count(json, "sequences");
+    partition.rows = read_count(json, "rows");
+    partition.bound = read_count(json, "bound");
     partition.plan = json.at("plan").as_string();
     partition.shards = strings(json.at("shards"));
     if (!json.has("groups")) continue;
     const Json groups = json.at("groups");
     for (std::size_t g = 0; g < groups.size(); ++g) {
       const Json group = groups.at(g);
-      partition.groups.push_back({read_group(group.at("key")), count(group, "rows"), count(group, "bound")});
+      partition.groups.push_back({read_group(group.at("key")), read_count(group, "rows"), read_count(group, "bound")});
     }
   }
   return partitions;
@@ -335,8 +307,8 @@ std::vector<ManifestFile> read_files(const Json& list, std::set<std::string> see
   for (std::size_t i = 0; i < files.size(); ++i) {
     const Json json = list.at(i);
     files[i].name = unique_name(json.at("name"), seen);
-    files[i].bytes = count(json, "bytes");
-    files[i].hash = hash(json.at("xxh3_128"));
+    files[i].bytes = read_count(json, "bytes");
+    files[i].hash = read_hash(json.at("xxh3_128"));
   }
   return files;
 }
@@ -347,47 +319,34 @@ std::vector<ManifestShard> read_shards(const Json& list, std::set<std::string>& 
     const Json json = list.at(i);
     ManifestShard& shard = shards[i];
     shard.folder = unique_name(json.at("folder"), seen);
-    shard.rows = count(json, "rows");
-    shard.tokens = count(json, "tokens");
-    shard.segments = count(json, "segments");
+    shard.rows = read_count(json, "rows");
+    shard.tokens = read_count(json, "tokens");
+    shard.segments = read_count(json, "segments");
     shard.fingerprint = fingerprint(json.at("fingerprint"));
     shard.files = read_files(json.at("files"));
   }
   return shards;
 }
 
-/// The file must end in exactly the lines that to_json() would end it with.
-void check_checksum(std::string_view text, const std::string& path) {
-  const std::size_t ending = checksum_lines({}).size();
-  const std::string_view before = text.substr(0, text.size() - std::min(text.size(), ending));
-  const std::string expected = checksum_lines(before);
-  if (text.substr(before.size()) != expected) {
-    throw Error(ErrorCode::bad_data, "the checksum does not match: the file was damaged or edited", path);
-  }
-}
-
 }  // namespace
 
 Manifest manifest_from_json(const std::string& text, const std::string& path) {
   const Json json = Json::parse(text, path);
-  if (json.at("format").as_string() != kFormat) json.at("format").fail(fmt::format("expected \"{}\"", kFormat));
-  if (json.at("format_version").as_int() != kFormatVersion) {
-    json.at("format_version").fail(fmt::format("this version of shardpack reads format version {} only", kFormatVersion));
-  }
+  check_format(json, kFormat, kFormatVersion);
   check_checksum(text, path);
 
   Manifest manifest;
   manifest.tool_version = json.at("tool_version").as_string();
   if (!json.at("solver").is_null()) manifest.solver = json.at("solver").as_string();
   manifest.row_tokens = static_cast<Length>(json.at("row_tokens").as_int(1, std::numeric_limits<Length>::max()));
-  manifest.rows = count(json, "rows");
-  manifest.source_sequences = count(json, "source_sequences");
-  manifest.source_tokens = count(json, "source_tokens");
-  manifest.sequences = count(json, "sequences");
-  manifest.segments = count(json, "segments");
-  manifest.tokens = count(json, "tokens");
-  manifest.padding_tokens = count(json, "padding_tokens");
-  manifest.max_segments_in_row = count(json, "max_segments_in_row");
+  manifest.rows = read_count(json, "rows");
+  manifest.source_sequences = read_count(json, "source_sequences");
+  manifest.source_tokens = read_count(json, "source_tokens");
+  manifest.sequences = read_count(json, "sequences");
+  manifest.segments = read_count(json, "segments");
+  manifest.tokens = read_count(json, "tokens");
+  manifest.padding_tokens = read_count(json, "padding_tokens");
+  manifest.max_segments_in_row = read_count(json, "max_segments_in_row");
   manifest.plan = read_plan(json.at("plan"));
   read_ids(json.at("ids"), manifest);
   manifest.position_start = json.at("position_start").as_int(0, kMaxId);
@@ -402,13 +361,13 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   manifest.packed_fingerprint = fingerprint(fingerprints.at("packed"));
   manifest.removed_fingerprint = fingerprint(fingerprints.at("removed"));
   manifest.removed = read_removed(json.at("removed"));
-  manifest.added_eos = count(json.at("added"), "eos");
-  manifest.added_bos = count(json.at("added"), "bos");
+  manifest.added_eos = read_count(json.at("added"), "eos");
+  manifest.added_bos = read_count(json.at("added"), "bos");
   expect(json.at("hidden_labels"), "0");
   const Json repeated = json.at("repeated");
   manifest.repeated_rows = repeated.at("rows").as_int(0, manifest.rows);
-  manifest.repeated_sequences = count(repeated, "sequences");
-  manifest.repeated_tokens = count(repeated, "tokens");
+  manifest.repeated_sequences = read_count(repeated, "sequences");
+  manifest.repeated_tokens = read_count(repeated, "tokens");
   manifest.fill_rows = json.at("fill_rows").as_int(0, manifest.rows - manifest.repeated_rows);
   manifest.partitions = read_partitions(json.at("partitions"));
   std::set<std::string> in_folder;  // no two entries of the dataset's folder have one name

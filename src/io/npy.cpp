@@ -259,8 +259,9 @@ IdType integer_type(const NpyHeader& header, const std::string& shown, bool& big
 }
 
 std::string make_npy_header(std::string_view descr, const std::vector<std::int64_t>& shape) {
-  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}{}), }}", descr, fmt::join(shape, ", "),
-                                 shape.size() == 1 ? "," : "");
+  const std::string_view quote = descr.front() == '[' ? "" : "'";  // the list of a structure's fields stands bare
+  std::string text = fmt::format("{{'descr': {}{}{}, 'fortran_order': False, 'shape': ({}{}), }}", quote, descr, quote,
+                                 fmt::join(shape, ", "), shape.size() == 1 ? "," : "");
   const std::size_t fixed = kNpyMagic.size() + 4;                      // magic, version, length of the text
   const std::size_t total = (fixed + text.size() + 1 + 63) / 64 * 64;  // the text ends in a newline
   text.resize(total - fixed - 1, ' ');

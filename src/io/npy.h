@@ -32,7 +32,8 @@ NpyHeader read_npy_header(const File& file);
 /// Integer type of a header; Error{bad_data} for floats, objects (with a hint), structures. `big_endian` is set for '>'.
 IdType integer_type(const NpyHeader& header, const std::string& shown, bool& big_endian);
 
-/// The header's bytes, a multiple of 64 of them.
+/// The header's bytes, a multiple of 64 of them. `descr`: "<u2", or the fields of a structure: "[('step', '<u4'), ('lr',
+/// '<f8')]".
 std::string make_npy_header(std::string_view descr, const std::vector<std::int64_t>& shape);
 
 }  // namespace shardpack

@@ -18,6 +18,7 @@
 
 #include "io/exchange_folders.h"
 #include "io/file.h"
+#include "io/json.h"
 #include "io/packed_dataset.h"
 #include "shardpack/error.h"
 #include "shardpack/manifest.h"
@@ -76,15 +77,20 @@ bool has_our_manifest(const std::string& folder) {
   return head.find("\"format\": \"shardpack-") != std::string::npos;
 }
 
-/// A file in a packed dataset that its manifest does not name; empty when there is none. Hidden ones do not count, and where the
+/// A file in an output of ours that its manifest does not name; empty when there is none. Hidden ones do not count, and where the
 /// manifest is damaged nobody can say.
 std::string foreign_file(const std::string& folder) {
   std::set<std::string> known{std::string(kManifestName)};
   try {
-    const PackedDataset dataset(folder);
-    for (const ManifestFile& file : dataset.manifest().files) known.insert(file.name);
-    for (const ManifestShard& shard : dataset.shards()) {
-      for (const ManifestFile& file : shard.files) known.insert(in_folder(shard.folder, file.name));
+    const std::string path = in_folder(folder, kManifestName);
+    const Json manifest = Json::parse(read_small_file(path), path);
+    const auto note = [&](const Json& files, const std::string& prefix) {
+      for (std::size_t f = 0; f < files.size(); ++f) known.insert(prefix + files.at(f).at("name").as_string());
+    };
+    note(manifest.at("files"), "");
+    if (manifest.has("shards")) {
+      const Json shards = manifest.at("shards");
+      for (std::size_t s = 0; s < shards.size(); ++s) note(shards.at(s).at("files"), shards.at(s).at("folder").as_string() + "/");
     }
   } catch (const Error&) {
     return {};

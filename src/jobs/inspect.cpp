@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "io/histogram_file.h"
 #include "io/json.h"
+#include "io/ltd_files.h"
 #include "io/packed_dataset.h"
 #include "io/plan_file.h"
 #include "jobs/pack_options.h"
@@ -247,6 +248,25 @@ SequenceView view_sequence(const PackedDataset& dataset, std::int64_t sequence, 
   return view;
 }
 
+LtdView view_ltd(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(path).filename() == kManifestName ? fs::path(path).parent_path() : fs::path(path);
+  const auto read = [&](std::string_view name) { return read_small_file((folder / name).string()); };
+  LtdView view;
+  view.manifest = ltd_manifest_from_json(read(kManifestName), (folder / kManifestName).string());
+  view.plateaus = plateaus_from_json(read(kPlateausFile), (folder / kPlateausFile).string());
+  const std::string steps_path = (folder / kStepsFile).string();
+  const std::vector<LtdStep> steps = steps_from_npy(read(kStepsFile), steps_path);
+  for (const LtdPlateau& plateau : view.plateaus) {
+    if (plateau.first_step >= static_cast<std::int64_t>(steps.size())) {
+      throw Error(ErrorCode::bad_data, "fewer steps than plateaus.json speaks of; shardpack verify tells more", steps_path);
+    }
+    view.rates.push_back(steps[static_cast<std::size_t>(plateau.first_step)].learning_rate);
+  }
+  if (!steps.empty()) view.last_rate = steps.back().learning_rate;
+  return view;
+}
+
 /// The plan in a file, nothing when it is something else.
 std::optional<PlanFile> read_plan(const std::string& path) {
   std::string head(256, '\0');  // "format" is the first key
@@ -263,6 +283,14 @@ InspectResult inspect(const std::string& path, const InspectOptions& options, co
   result.path = path;
   std::error_code ignored;
   const bool is_manifest = fs::path(path).filename() == kManifestName;
+  if (is_ltd_folder(path)) {
+    if (options.row || options.sequence) {
+      throw Error(ErrorCode::usage, "--row and --sequence look into a packed dataset; kept tokens are shown by ltd --kept-at",
+                  path);
+    }
+    result.ltd = view_ltd(path);
+    return result;
+  }
   if (is_manifest || fs::exists(fs::path(path) / kManifestName, ignored)) {
     const PackedDataset dataset(path);
     if (options.row) {

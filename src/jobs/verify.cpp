@@ -9,11 +9,13 @@
 #include "base/units.h"
 #include "io/file.h"
 #include "io/json.h"
+#include "io/ltd_files.h"
 #include "io/packed_dataset.h"
 #include "io/plan_file.h"
 #include "jobs/verify_against.h"
 #include "jobs/verify_folder.h"
 #include "jobs/verify_issues.h"
+#include "jobs/verify_ltd.h"
 #include "jobs/verify_plan.h"
 #include "jobs/verify_shards.h"
 #include "jobs/verify_totals.h"
@@ -129,6 +131,7 @@ VerifyResult verify_dataset(const std::string& path, const VerifyOptions& option
 
 VerifyResult verify(const std::string& path, const VerifyOptions& options, const RunContext& context) {
   std::error_code ignored;
+  if (is_ltd_folder(path)) return verify_ltd(path, options, context);
   if (fs::is_directory(path, ignored) || fs::path(path).filename() == kManifestName)
     return verify_dataset(path, options, context);
 
@@ -141,7 +144,7 @@ VerifyResult verify(const std::string& path, const VerifyOptions& options, const
       throw Error(ErrorCode::usage, "--against compares a packed dataset with its sources; this is a plan", path);
     return verify_plan(text, path);
   }
-  throw Error(ErrorCode::bad_data, "not a packed dataset's folder and not a plan that shardpack wrote", path);
+  throw Error(ErrorCode::bad_data, "not a packed dataset, a random-LTD folder or a plan that shardpack wrote", path);
 }
 
 }  // namespace shardpack

@@ -11,6 +11,7 @@
 #include "base/units.h"
 #include "io/json.h"
 #include "report/figures.h"
+#include "report/ltd_report.h"
 #include "report/row_picture.h"
 #include "report/scan_report.h"
 
@@ -357,6 +358,7 @@ std::string inspect_to_text(const InspectResult& result) {
   if (result.row) return row_to_text(*result.row);
   if (result.sequence) return sequence_to_text(*result.sequence);
   if (result.plan) return plan_to_text(*result.plan);
+  if (result.ltd) return ltd_view_to_text(*result.ltd, result.path);
   if (result.histogram) return lengths_to_text(*result.histogram);
   return scan_to_text(*result.sources);
 }
@@ -369,6 +371,7 @@ std::string inspect_to_json(const InspectResult& result, double seconds) {
   if (result.row) write_row(json, *result.row);
   if (result.sequence) write_sequence(json, *result.sequence);
   if (result.plan) write_plan(json, *result.plan);
+  if (result.ltd) write_ltd_view(json, *result.ltd);
   if (result.histogram) write_lengths(json, *result.histogram);
   if (result.sources) {
     std::string scan = scan_to_json(*result.sources, seconds);

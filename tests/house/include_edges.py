@@ -26,8 +26,8 @@ PUBLIC = {
              "length_histogram.h", "ltd_schedule.h", "ltd_selection.h", "packed_row.h", "packer.h", "packing_plan.h", "parallelism.h",
              "sequence_index.h", "sequence_source.h"],
     "exec": ["run_context.h", "thread_pool.h"],
-    "io": ["formats.h", "manifest.h", "row_sink.h"],
-    "jobs": ["inspect.h", "jobs.h", "sweep.h"],
+    "io": ["formats.h", "ltd_manifest.h", "manifest.h", "row_sink.h"],
+    "jobs": ["inspect.h", "jobs.h", "lint.h", "ltd.h", "sweep.h"],
     "cli": ["shardpack.h"],
 }
 LAYER_OF_PUBLIC = {header: layer for layer, headers in PUBLIC.items() for header in headers}

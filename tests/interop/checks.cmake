@@ -24,3 +24,9 @@ endforeach()
 add_test(NAME interop_sweep COMMAND ${SHARDPACK_PYTHON} ${interop}/sweep_test.py $<TARGET_FILE:shardpack_tool>
   ${PROJECT_SOURCE_DIR}/data/generate.py)
 set_tests_properties(interop_sweep PROPERTIES SKIP_RETURN_CODE 77)
+
+# Ports of the random-LTD selection, as docs/ltd.md shows them.
+add_executable(interop_ltd_select ${interop}/ltd_select.cpp)
+target_link_libraries(interop_ltd_select PRIVATE shardpack)
+add_test(NAME interop_ltd_port COMMAND ${SHARDPACK_PYTHON} ${interop}/ltd_port_test.py numpy ${PROJECT_SOURCE_DIR}/docs/ltd.md
+  $<TARGET_FILE:interop_ltd_select>)

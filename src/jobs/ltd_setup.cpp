@@ -1,0 +1,171 @@
+#include "jobs/ltd_setup.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+
+#include "base/checked.h"
+#include "base/units.h"
+#include "io/file.h"
+#include "io/ltd_files.h"
+#include "jobs/deepspeed_config.h"
+#include "shardpack/error.h"
+#include "shardpack/lint.h"
+
+namespace shardpack {
+
+namespace {
+
+using Number = std::optional<std::int64_t>;
+
+[[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
+
+std::int64_t required(const Number& flag, const Number& config, const char* option, const char* what) {
+  if (flag) return *flag;
+  if (config) return *config;
+  refuse(fmt::format("{}? Give {} N, or a DeepSpeed config with --deepspeed", what, option));
+}
+Number first_of(const Number& flag, const Number& config) { return flag ? flag : config; }
+
+/// rows a step = micro-batch x accumulation x ranks: what is missing follows from the rest, ranks and accumulation being 1 where
+/// nothing tells.
+void settle_batch(const LtdOptions& options, const DeepSpeedSettings& config, LtdSchedule& schedule) {
+  const Number global = first_of(options.global_batch, config.global_batch);
+  const Number micro = first_of(options.micro_batch, config.micro_batch);
+  Number accumulation = first_of(options.accumulation, config.accumulation), world = options.world;
+  for (const Number& given : {global, micro, accumulation, world}) {
+    if (given && *given < 1) refuse("--micro-batch, --accumulation, --world and --global-batch count from 1");
+  }
+  if (!global && !micro)
+    refuse("how many rows has a step? Give --micro-batch N (with --accumulation and --world) or --global-batch N");
+  const auto product = [&](const Number& a, const Number& b) {
+    return checked_mul(a.value_or(1), b.value_or(1), "rows of a step");
+  };
+  if (global && micro && !accumulation) {
+    accumulation = *global / product(micro, world);
+  } else if (global && micro && !world) {
+    world = *global / product(micro, accumulation);
+  }
+  schedule.accumulation = accumulation.value_or(1);
+  schedule.world = world.value_or(1);
+  schedule.micro_batch = micro ? *micro : *global / product(accumulation, world);
+  const std::int64_t rows = checked_mul(product(schedule.micro_batch, schedule.accumulation), schedule.world, "rows of a step");
+  if (global && rows != *global) {
+    refuse(fmt::format("the shape disagrees: micro-batch {} x accumulation {} x world {} is not the global batch {}",
+                       micro ? std::to_string(*micro) : "N", schedule.accumulation, schedule.world, *global));
+  }
+  if (rows >= std::numeric_limits<std::uint32_t>::max()) refuse("a step of 2^32 rows or more");
+}
+
+/// Layers 0 to layers - 1: those given, else the middle ones.
+std::vector<std::int64_t> settle_layers(const LtdOptions& options, const DeepSpeedSettings& config, LtdSchedule& schedule) {
+  std::vector<std::int64_t> ids = options.layer_ids;
+  if (ids.empty() && !options.ltd_layers && !options.layers) ids = config.layer_ids;
+  Number count = options.ltd_layers;
+  if (!count && ids.empty() && !options.layers) count = config.ltd_layers;
+  if (count && !ids.empty() && *count != static_cast<std::int64_t>(ids.size())) {
+    refuse(fmt::format("--ltd-layers {}, but --layer-ids lists {}", *count, ids.size()));
+  }
+  if (ids.empty()) {
+    schedule.ltd_layers = count.value_or(std::max<std::int64_t>(schedule.layers - 2, 0));
+    if (schedule.ltd_layers < 0 || schedule.ltd_layers > schedule.layers) {
+      refuse(fmt::format("--ltd-layers {} of --layers {}", schedule.ltd_layers, schedule.layers));
+    }
+    ids.resize(static_cast<std::size_t>(schedule.ltd_layers));
+    std::iota(ids.begin(), ids.end(), ceil_div(schedule.layers - schedule.ltd_layers, 2));
+    return ids;
+  }
+  std::sort(ids.begin(), ids.end());
+  if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) refuse("--layer-ids lists a layer twice");
+  if (ids.front() < 0 || ids.back() >= schedule.layers) {
+    refuse(fmt::format("--layer-ids: layers count from 0 to {}", schedule.layers - 1));
+  }
+  schedule.ltd_layers = static_cast<std::int64_t>(ids.size());
+  return ids;
+}
+
+Budget settle_budget(const LtdOptions& options) {
+  std::vector<Budget> given;
+  if (options.total_steps) given.push_back({BudgetKind::steps, *options.total_steps});
+  if (options.total_tokens) given.push_back({BudgetKind::tokens, *options.total_tokens});
+  if (options.total_layer_tokens) given.push_back({BudgetKind::layer_tokens, *options.total_layer_tokens});
+  if (given.empty()) refuse("when does the run end? Give --total-steps, --total-tokens or --total-layer-tokens");
+  if (given.size() > 1) refuse("--total-steps, --total-tokens and --total-layer-tokens: one of them");
+  return given.front();
+}
+
+LearningRate settle_rate(const LtdOptions& options, const LtdSetup& setup) {
+  LearningRate rate = options.rate;
+  if (rate.min > rate.peak) refuse(fmt::format("--min-lr {} is above --peak-lr {}", rate.min, rate.peak));
+  if (rate.decay_layer_tokens == 0 && setup.budget.kind == BudgetKind::layer_tokens)
+    rate.decay_layer_tokens = setup.budget.amount;
+  if (rate.decay_layer_tokens == 0 && setup.budget.kind == BudgetKind::tokens) {
+    rate.decay_layer_tokens = checked_mul(setup.budget.amount, setup.schedule.layers, "LayerTokens");
+  }
+  return rate;
+}
+
+}  // namespace
+
+SettledLtd settle_ltd(const LtdOptions& options, const std::optional<LtdRows>& rows) {
+  SettledLtd settled;
+  DeepSpeedSettings config;
+  if (!options.deepspeed.empty()) {
+    settled.base = Json::parse(read_small_file(options.deepspeed), options.deepspeed);
+    if (!settled.base->is_object())
+      throw Error(ErrorCode::bad_data, "expected a DeepSpeed config, which is a JSON object", options.deepspeed);
+    config = read_settings(*settled.base);
+  }
+  LtdSetup& setup = settled.setup;
+  LtdSchedule& schedule = setup.schedule;
+  schedule.layers = required(options.layers, config.layers, "--layers", "how many layers has the model");
+  if (schedule.layers < 1 || schedule.layers >= std::numeric_limits<std::uint32_t>::max())
+    refuse("--layers counts from 1 to 2^32 - 2");
+  setup.layer_ids = settle_layers(options, config, schedule);
+  settle_batch(options, config, schedule);
+
+  const Number kept_max = first_of(options.kept_max, config.kept_max);
+  schedule.curriculum = options.curriculum.value_or(config.curriculum);
+  if (options.curriculum_use) schedule.curriculum.use = *options.curriculum_use;
+  Number seq_length = options.seq_length;
+  if (!seq_length && rows) seq_length = rows->dataset.row_tokens;
+  schedule.seq_length = required(seq_length, kept_max, "-L", "how long is a row");
+  if (rows && schedule.seq_length != rows->dataset.row_tokens) {
+    refuse(fmt::format("-L {}, but the dataset's rows have {} slots", schedule.seq_length, rows->dataset.row_tokens));
+  }
+  schedule.growth.start = required(options.kept_start, config.kept_start, "--kept-start", "how many tokens are kept at first");
+  schedule.growth.max = kept_max.value_or(schedule.seq_length);
+  schedule.growth.granularity = first_of(options.kept_step, config.kept_step).value_or(8);
+  schedule.growth.ramp_steps = required(options.ramp_steps, config.ramp_steps, "--ramp-steps", "in how many steps does it grow");
+  check_schedule(schedule);
+
+  setup.budget = settle_budget(options);
+  setup.rate = settle_rate(options, setup);
+  setup.mode = options.mode.value_or(rows ? KeptMode::quota : KeptMode::uniform);
+  setup.seed = options.seed;
+  setup.hidden_size = options.hidden_size;
+  return settled;
+}
+
+std::string settle_deepspeed(const SettledLtd& settled, bool packed, const std::string& path,
+                             std::vector<std::string>& warnings) {
+  const LtdSetup& setup = settled.setup;
+  const std::string text = merged_config(setup.schedule, setup.layer_ids, settled.base);
+  LintOptions options;
+  options.packed = packed;
+  options.world = setup.schedule.world;
+  if (setup.hidden_size > 0) options.hidden_size = setup.hidden_size;
+  for (const Finding& finding : lint_text(text, std::string(kDeepSpeedFile), options).findings) {
+    if (finding.severity == Severity::error && settled.base) {
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("{}; {} ('shardpack lint' lists everything)", finding.consequence, finding.fix), path,
+                  finding.path);
+    }
+    warnings.push_back(fmt::format("{}: {}: {}", kDeepSpeedFile, finding.path, finding.consequence));
+  }
+  return text;
+}
+
+}  // namespace shardpack

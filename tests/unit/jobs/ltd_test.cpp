@@ -1,0 +1,383 @@
+// ltd: options from everywhere, the folder that they make, and verify on it whole and damaged.
+#include "shardpack/ltd.h"
+
+#include <filesystem>
+#include <functional>
+
+#include "base/hash.h"
+#include "io/json.h"
+#include "io/ltd_files.h"
+#include "io/npy.h"
+#include "io/packed_dataset.h"
+#include "jobs/ltd_rows.h"
+#include "shardpack/error.h"
+#include "shardpack/inspect.h"
+#include "shardpack/jobs.h"
+#include "shardpack/thread_pool.h"
+#include "support/catch.h"
+#include "support/temp_folder.h"
+#include "support/tiny_dataset.h"
+
+namespace shardpack {
+namespace {
+
+/// A job's surroundings.
+struct Place {
+  explicit Place(int threads = 1) : pool(threads) {}
+  RunContext context() {
+    return {.pool = pool, .stop = {}, .progress = progress, .diagnostics = diagnostics, .memory_bytes = 0, .temp_dir = {}};
+  }
+  ThreadPool pool;
+  NoProgress progress;
+  NoDiagnostics diagnostics;
+};
+
+LtdOptions small_run() {
+  LtdOptions options;
+  options.kept_start = 4;
+  options.kept_step = 4;
+  options.ramp_steps = 6;
+  options.layers = 4;
+  options.micro_batch = 2;
+  options.accumulation = 2;
+  options.seq_length = 16;
+  options.total_steps = 8;
+  return options;
+}
+
+LtdResult make(const std::string& output, const LtdOptions& options, const std::string& rows = {}, int threads = 1) {
+  Place place(threads);
+  return ltd(rows, output, options, place.context());
+}
+
+VerifyResult verified(const std::string& folder, const std::vector<std::string>& against = {}) {
+  Place place;
+  return verify(folder, {.against = against}, place.context());
+}
+
+std::string refusal(const LtdOptions& options, ErrorCode code = ErrorCode::usage, const std::string& rows = {}) {
+  const TempFolder folder;
+  try {
+    make(folder.path("out"), options, rows);
+  } catch (const Error& error) {
+    CHECK(error.code() == code);
+    CHECK(files_below(folder.path()).empty());
+    return error.message();
+  }
+  return "accepted";
+}
+
+/// Write the manifest of a changed folder anew, so that what is wrong is for logic to find.
+void reseal(const std::string& folder) {
+  LtdManifest manifest = ltd_manifest_from_json(read_file(folder + "/manifest.json"), "manifest.json");
+  for (ManifestFile& file : manifest.files) {
+    const std::string bytes = read_file(folder + "/" + file.name);
+    file.bytes = static_cast<std::int64_t>(bytes.size());
+    file.hash = hash_hex(bytes);
+  }
+  write_file(folder + "/manifest.json", to_json(manifest));
+}
+
+const std::string kGpt2 =
+    R"({"train_batch_size": 4, "train_micro_batch_size_per_gpu": 2, "optimizer": {"type": "Adam", "params": {"lr": 1e-4}},
+  "data_efficiency": {"enabled": true, "data_routing": {"enabled": true, "random_ltd": {"enabled": true, "total_layer_num": 12,
+  "random_ltd_layer_num": 10, "random_ltd_layer_id": [1,2,3,4,5,6,7,8,9,10], "model_mask_name": "attention_mask", "model_type": "decoder",
+  "hidden_state_order": "batch_seq_dim", "random_ltd_schedule": {"min_value": 128, "max_value": 1024, "schedule_type": "fixed_linear",
+  "schedule_config": {"require_steps": 400, "seq_per_step": 8}}}}}})";
+
+TEST_CASE("the released GPT-2 example through its config") {
+  const TempFolder folder;
+  LtdOptions options;
+  options.deepspeed = folder.write("ds.json", kGpt2);
+  options.total_tokens = 524 * 4096;
+  const LtdResult result = make(folder.path("out"), options);
+  CHECK(result.manifest.budget.micro_step == 1344);
+  CHECK(result.manifest.budget.tokens == 2'148'032);
+  CHECK(result.manifest.setup.schedule.accumulation == 2);
+  CHECK(result.manifest.warnings.empty());
+  const Json merged = Json::parse(read_file(folder.path("out/ds_config.json")), "merged");
+  CHECK(merged.at("optimizer").at("params").at("lr").as_double() == 1e-4);  // the base stays
+  CHECK(merged.at("gradient_accumulation_steps").as_int() == 2);
+  CHECK(verified(folder.path("out")).ok());
+
+  options.kept_start = 256;  // a flag wins, and is in the config
+  const LtdResult flagged = make(folder.path("flagged"), options);
+  CHECK(flagged.manifest.setup.schedule.growth.start == 256);
+  CHECK(read_file(folder.path("flagged/ds_config.json")).find("\"min_value\": 256") != std::string::npos);
+  options.layers = 24;  // and takes the layer list with it
+  CHECK(make(folder.path("deep"), options).manifest.setup.layer_ids.size() == 22);
+}
+
+TEST_CASE("a curriculum in the config composes") {
+  const TempFolder folder;
+  std::string text = kGpt2;
+  text.insert(
+      1, R"("curriculum_learning": {"enabled": true, "curriculum_type": "seqlen", "min_difficulty": 64, "max_difficulty": 1024,
+    "schedule_type": "fixed_linear", "schedule_config": {"total_curriculum_step": 100, "difficulty_step": 8}}, )");
+  LtdOptions options;
+  options.deepspeed = folder.write("ds.json", text);
+  options.total_steps = 120;
+  const LtdResult result = make(folder.path("out"), options);
+  CHECK(result.manifest.setup.schedule.curriculum.kind == CurriculumKind::fixed_linear);
+  CHECK(result.plateaus.front().shape == StepShape{72, 1, 72});  // 64 + 960 / 100
+  CHECK(verified(folder.path("out")).ok());
+  options.curriculum_use = CurriculumUse::reshape;
+  CHECK(make(folder.path("reshaped"), options).plateaus.front().shape == StepShape{72, 14, 72});
+}
+
+TEST_CASE("equal runs give equal bytes, whatever the threads") {
+  const TempFolder folder;
+  LtdOptions options = small_run();
+  options.write_indices = true;
+  for (const int threads : {1, 2, 8}) make(folder.path("t" + std::to_string(threads)), options, {}, threads);
+  const std::vector<std::string> files = files_below(folder.path("t1"));
+  CHECK(files.size() == 8);
+  for (const std::string& other : {"t2", "t8"}) {
+    CHECK(files_below(folder.path(other)) == files);
+    for (const std::string& file : files)
+      CHECK(read_file(folder.path(other + "/" + file)) == read_file(folder.path("t1/" + file)));
+  }
+}
+
+TEST_CASE("the world size changes nothing about what is kept") {
+  LtdOptions options = small_run();
+  Place place;
+  const auto at = [&](std::int64_t micro, std::int64_t accumulation, std::int64_t world, const KeptPlace& where) {
+    options.micro_batch = micro;
+    options.accumulation = accumulation;
+    options.world = world;
+    return ltd_kept_at("", options, where, place.context()).slots;
+  };
+  for (std::int64_t row = 0; row < 8; ++row) {
+    const KeptPlace where{2, 1, row};
+    const auto one = at(8, 1, 1, where);
+    CHECK(one.size() == 8);
+    CHECK(at(1, 1, 8, where) == one);
+    CHECK(at(2, 2, 2, where) == one);
+  }
+}
+
+TEST_CASE("indices in the folder are those of one place after the other") {
+  const TempFolder folder;
+  LtdOptions options = small_run();
+  options.write_indices = true;
+  options.window = StepWindow{1, 5};
+  const LtdResult result = make(folder.path("out"), options);
+  std::int64_t sets = 0;
+  Place place;
+  for (const LtdPlateau& plateau : result.plateaus) {
+    const std::int64_t first = std::max<std::int64_t>(plateau.first_step, 1);
+    const std::string name = folder.path("out/" + kept_file_name(first));
+    if (!std::filesystem::exists(name)) continue;
+    const PackedArray array(name);
+    const std::vector<std::int64_t>& shape = array.shape();
+    REQUIRE(shape.size() == 4);
+    const auto numbers = array.read_all<std::uint16_t>();
+    std::size_t at = 0;
+    for (std::int64_t step = first; step < first + shape[0]; ++step) {
+      for (std::int64_t layer = 1; layer <= 2; ++layer) {
+        for (std::int64_t row = 0; row < 4; ++row, ++sets) {
+          const auto kept = ltd_kept_at("", options, {step, layer, row}, place.context()).slots;
+          REQUIRE(static_cast<std::int64_t>(kept.size()) == shape[3]);
+          for (const std::uint32_t slot : kept) CHECK(numbers[at++] == slot);
+        }
+      }
+    }
+  }
+  CHECK(sets == 5 * 2 * 4);
+}
+
+TEST_CASE("a packed dataset gives real lengths, and no shard is touched") {
+  const TempFolder folder;
+  const std::string packed = folder.path("packed");
+  std::filesystem::create_directory(packed);
+  TinyOptions tiny;
+  tiny.policy.segment_multiple = 2;
+  const Manifest dataset = write_tiny_dataset(packed, tiny);
+  std::vector<std::string> before;
+  for (const std::string& file : files_below(packed)) before.push_back(read_file(packed + "/" + file));
+
+  LtdOptions options = small_run();
+  options.write_indices = true;
+  const LtdResult result = make(folder.path("out"), options, packed);
+  CHECK(result.manifest.dataset->rows == dataset.rows);
+  CHECK(result.manifest.dataset->tokens == dataset.tokens);
+  CHECK(result.manifest.setup.mode == KeptMode::quota);
+
+  // LayerTokens by hand: rows in turn, real tokens.
+  Place place;
+  const LtdRowTable rows = read_ltd_rows(packed, place.context()).table;
+  std::int64_t total = 0;
+  for (std::int64_t step = 0; step < 8; ++step) {
+    const std::int64_t kept = kept_at(result.manifest.setup.schedule.growth, step);
+    for (std::int64_t row = 0; row < 4; ++row) {
+      const std::int64_t tokens = rows.tokens[static_cast<std::size_t>((step * 4 + row) % dataset.rows)];
+      total += 2 * tokens + 2 * std::min(kept, tokens);
+    }
+  }
+  CHECK(result.manifest.layer_tokens == total);
+
+  std::vector<std::string> after;
+  for (const std::string& file : files_below(packed)) after.push_back(read_file(packed + "/" + file));
+  CHECK(after == before);
+  CHECK(verified(packed).ok());
+  CHECK(verified(folder.path("out")).ok());
+  CHECK(verified(folder.path("out"), {packed}).ok());
+
+  // Boundaries end at what is kept, list after list.
+  const PackedArray boundaries(folder.path("out/cu_seqlens.npy")), offsets(folder.path("out/cu_offsets.npy"));
+  const auto numbers = boundaries.read_all<std::uint16_t>();
+  const auto begin = offsets.read_all<std::int64_t>();
+  REQUIRE(begin.size() == 8 * 4 + 1);
+  for (std::size_t list = 0; list + 1 < begin.size(); ++list) {
+    CHECK(numbers[static_cast<std::size_t>(begin[list])] == 0);
+    const auto kept = kept_at(result.manifest.setup.schedule.growth, static_cast<std::int64_t>(list / 4));
+    CHECK(numbers[static_cast<std::size_t>(begin[list + 1]) - 1] == std::min<std::int64_t>(kept, 16));
+  }
+
+  // Another dataset is not the one that it was made for.
+  const std::string other = folder.path("other");
+  std::filesystem::create_directory(other);
+  tiny.lengths.push_back(6);
+  write_tiny_dataset(other, tiny);
+  CHECK(verified(folder.path("out"), {other}).issues.front().kind == "dataset");
+}
+
+TEST_CASE("verify finds what does not follow from the options") {
+  const TempFolder folder;
+  const std::string out = folder.path("out");
+  LtdOptions options = small_run();
+  options.write_indices = true;
+  options.total_steps.reset();
+  options.total_layer_tokens = 1500;
+  make(out, options);
+  const VerifyResult whole = verified(out);
+  REQUIRE(whole.ok());
+  CHECK(whole.checked.size() == 5);
+  const auto kinds = [&] {
+    std::string text;
+    for (const Issue& issue : verified(out).issues) text += issue.kind + " " + issue.file + ";";
+    return text;
+  };
+  const auto change = [&](const std::string& name, const std::function<void(std::string&)>& edit) {
+    std::string bytes = read_file(out + "/" + name);
+    edit(bytes);
+    write_file(out + "/" + name, bytes);
+  };
+  SECTION("a byte of any file") {
+    for (const std::string& file : files_below(out)) {
+      const std::string bytes = read_file(out + "/" + file);
+      change(file, [](std::string& text) { text[text.size() / 2] ^= 1; });
+      CHECK(!verified(out).ok());
+      write_file(out + "/" + file, bytes);
+    }
+    CHECK(verified(out).ok());
+  }
+  SECTION("a file too many, a file too few") {
+    write_file(out + "/kept/mine", "x");
+    CHECK(kinds() == "extra kept/mine;");
+    std::filesystem::remove(out + "/kept/mine");
+    std::filesystem::remove(out + "/steps.npy");
+    CHECK(kinds() == "missing steps.npy;");
+  }
+  SECTION("steps") {
+    for (const std::size_t field : {4, 6, 14, 22, 37}) {  // kept, LayerTokens, cumulative, effective tokens, learning rate
+      const std::string bytes = read_file(out + "/steps.npy");
+      change("steps.npy", [&](std::string& text) { text[text.size() - 2 * 38 + field] ^= 4; });
+      reseal(out);
+      CHECK(kinds().find("steps steps.npy;") != std::string::npos);
+      write_file(out + "/steps.npy", bytes);
+    }
+  }
+  SECTION("plateaus, samples, indices, the config") {
+    change("plateaus.json", [](std::string& text) { text.replace(text.find("\"steps\": "), 10, "\"steps\": 7"); });
+    reseal(out);
+    CHECK(kinds() == "plateaus plateaus.json;");
+    change("selection.json", [](std::string& text) { text.replace(text.find("\"sum\": "), 8, "\"sum\": 9"); });
+    reseal(out);
+    CHECK(kinds() == "plateaus plateaus.json;selection selection.json;");
+    change("ds_config.json", [](std::string& text) { text = "{}"; });
+    reseal(out);
+    CHECK(kinds().find("config ds_config.json;") != std::string::npos);
+  }
+  SECTION("indices") {
+    change("kept/00000002.npy", [](std::string& text) { text.back() ^= 1; });
+    reseal(out);
+    CHECK(kinds() == "indices kept/00000002.npy;");
+  }
+  SECTION("a budget that is not reached") {
+    LtdManifest manifest = ltd_manifest_from_json(read_file(out + "/manifest.json"), "manifest.json");
+    manifest.setup.budget.amount *= 2;
+    write_file(out + "/manifest.json", to_json(manifest));
+    CHECK(kinds().find("budget") != std::string::npos);
+  }
+  SECTION("inspect looks without judging") {
+    Place place;
+    const InspectResult view = inspect(out, {}, place.context());
+    REQUIRE(view.ltd);
+    CHECK(static_cast<std::int64_t>(view.ltd->plateaus.size()) == view.ltd->manifest.plateaus);
+    CHECK_THROWS_AS(inspect(out, {.read = {}, .row = 1, .sequence = {}}, place.context()), Error);
+  }
+}
+
+TEST_CASE("the manifest reads back as it was written") {
+  const TempFolder folder;
+  LtdOptions options = small_run();
+  options.seed = 0xFFFFFFFFFFFFFFFF;
+  options.hidden_size = 64;
+  options.rate = {
+      .peak = 1.5e-7, .min = 1e-9, .warmup_layer_tokens = 10, .decay_layer_tokens = 0, .decay = LrDecay::linear, .lag = 1};
+  options.curriculum = Curriculum{.kind = CurriculumKind::fixed_discrete, .lengths = {8, 16}, .until = {3}};
+  make(folder.path("out"), options);
+  const std::string text = read_file(folder.path("out/manifest.json"));
+  const LtdManifest manifest = ltd_manifest_from_json(text, "manifest.json");
+  CHECK(to_json(manifest) == text);
+  CHECK(manifest.setup.seed == options.seed);
+  CHECK(manifest.setup.rate.peak == 1.5e-7);
+  CHECK(manifest.setup.rate.lag == 1);
+  CHECK(verified(folder.path("out")).ok());
+}
+
+TEST_CASE("options that do not fit together") {
+  LtdOptions options = small_run();
+  CHECK(refusal(options) == "accepted");
+  options.global_batch = 7;
+  CHECK(refusal(options).find("the shape disagrees") != std::string::npos);
+  options.global_batch = 8;
+  options.accumulation.reset();  // follows from the rest
+  CHECK(refusal(options) == "accepted");
+  options = small_run();
+  options.micro_batch.reset();
+  options.accumulation.reset();
+  CHECK(refusal(options).find("how many rows") != std::string::npos);
+  options = small_run();
+  options.write_indices = true;
+  options.index_cap = 700;
+  CHECK(refusal(options, ErrorCode::limit).find("take 768 bytes") != std::string::npos);
+  options.window = StepWindow{0, 2};
+  CHECK(refusal(options) == "accepted");
+  options = small_run();
+  options.total_steps.reset();
+  CHECK(refusal(options).find("when does the run end") != std::string::npos);
+  options.total_tokens = std::int64_t{1} << 62;
+  CHECK(refusal(options, ErrorCode::limit) != "accepted");
+
+  const TempFolder folder;
+  std::filesystem::create_directory(folder.path("packed"));
+  write_tiny_dataset(folder.path("packed"));
+  options = small_run();
+  options.mode = KeptMode::quota_min1;
+  options.kept_step = 1;
+  options.kept_start = 1;
+  CHECK(refusal(options, ErrorCode::usage, folder.path("packed")).find("quota-min1 keeps a token of each segment") !=
+        std::string::npos);
+  options = small_run();
+  options.seq_length = 32;
+  CHECK(refusal(options, ErrorCode::usage, folder.path("packed")).find("the dataset's rows have 16 slots") != std::string::npos);
+  options = small_run();
+  options.curriculum = Curriculum{.kind = CurriculumKind::fixed_discrete, .lengths = {8}};
+  CHECK(refusal(options, ErrorCode::usage, folder.path("packed")).find("packed rows are whole") != std::string::npos);
+}
+
+}  // namespace
+}  // namespace shardpack
