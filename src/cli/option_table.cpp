@@ -311,7 +311,7 @@ constexpr Option kOptions[] = {
     {"--keep-together", "N", "1", Section::rows, kPlanned, kNone, Kind::plain,
      "every N consecutive records of a file share a row, side by side and never cut: pairs, or the turns of a dialogue",
      [](S& s, const V& v) { s.pack.policy.keep_together = length(v, 1); }},
-    {"--group-column", "C", nullptr, Section::rows, kReaders, kPlanned, Kind::plain,
+    {"--group-column", "C", nullptr, Section::rows, kScan | kPlan | kPack, kPlan | kPack, Kind::plain,
      "rows never mix two values of C: a field of JSON lines, or X.C.npy beside X, a whole number for each sequence",
      [](S& s, const V& v) { s.pack.read.group_column = text(v); }},
     {"--plan", "FILE|FOLDER", nullptr, Section::rows, kPack, kNone, Kind::plain,

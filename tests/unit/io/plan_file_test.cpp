@@ -180,7 +180,7 @@ TEST_CASE("what cannot be is named by its key") {
       {"\"split\"", "\"cut\"", "policy.overlong: expected one of error, truncate, split, drop, found 'cut'"},
       {"\"start\"", "\"middle\"", "policy.truncate_side: "},
       {"\"tokens\"", "\"pairs\"", "policy.slot_rule: expected one of tokens, found 'pairs'"},
-      {"\"keep_together\": 1", "\"keep_together\": 2", "policy.keep_together: "},
+      {"\"keep_together\": 1", "\"keep_together\": 0", "policy.keep_together: "},
       {"\"append_eos\": true", "\"append_eos\": 1", "policy.append_eos: expected true or false"},
       {"[12, 7],", "[13, 7],", "histogram[0][0]: expected a whole number from 1 to 12, found 13"},
       {"[8, 2],", "[12, 2],", "histogram[1][0]: expected a whole number from 1 to 11"},
