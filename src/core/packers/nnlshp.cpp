@@ -207,6 +207,10 @@ PackingPlan plan_nnlshp(const LengthHistogram& items, const PackerOptions& optio
     PackingPlan published = plan_at_depth(items, options, kPublishedDepth, stop);
     if (published.rows() < plan.rows()) plan = std::move(published);
   }
+  if (depth < wanted) {
+    PackingPlan best_fit = plan_lpfhp(items, options, stop);
+    if (best_fit.rows() < plan.rows()) plan = std::move(best_fit);
+  }
   return plan;
 }
 
