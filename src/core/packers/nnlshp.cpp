@@ -201,9 +201,8 @@ PackingPlan plan_nnlshp(const LengthHistogram& items, const PackerOptions& optio
   const auto depth = static_cast<std::int32_t>(std::min<std::int64_t>(wanted, affordable));
 
   PackingPlan plan = plan_at_depth(items, options, depth, stop);
-  if (depth > kPublishedDepth &&
-      plan.rows() > lower_bound(items, options.row_tokens, depth)
-                        .rows) {  // least squares does not minimise rows: more depth can take more of them
+  const std::int64_t bound = lower_bound(items, options.row_tokens, depth).rows;
+  if (depth > kPublishedDepth && plan.rows() > bound) {  // least squares does not minimise rows: more depth can take more of them
     PackingPlan published = plan_at_depth(items, options, kPublishedDepth, stop);
     if (published.rows() < plan.rows()) plan = std::move(published);
   }
