@@ -54,6 +54,20 @@ TEST_CASE("prices hold when no row is worth more than the scale") {
   CHECK(found(10, 0, 1, {}, {{1, 7}}, 0).empty());  // proves nothing, and claims nothing
 }
 
+TEST_CASE("a limit of segments counts those of every item") {
+  // Pairs: at most five segments are two items.
+  PackingPlan plan;
+  plan.row_tokens = 10;
+  plan.max_segments = 5;
+  plan.policy.keep_together = 2;
+  plan.certificate = {2, 1, {{6, 1}, {3, 1}}};
+  plan.bound = {1, BoundKind::lp};
+  const LengthHistogram items(std::vector<LengthCount>{{3, 2}});
+  CHECK(check_certificate(plan, items).empty());
+  plan.policy.keep_together = 1;  // 3 3 3
+  CHECK_FALSE(check_certificate(plan, items).empty());
+}
+
 TEST_CASE("one price raised by the least possible is found out") {
   // 512 slots, prices proportional to length: exact to the last unit.
   const std::int64_t scale = std::int64_t{512} << 40;
