@@ -274,7 +274,6 @@ void settle_totals(const std::vector<Partition>& partitions, Manifest& manifest)
     manifest.plan.bound += partition.plan.bound.rows;
     manifest.max_segments_in_row = std::max(manifest.max_segments_in_row, stats(partition.plan).max_segments_in_row);
   }
-  manifest.plan.bound_kind = bound_kind_of(partitions);
   manifest.padding_tokens = manifest.plan.rows * manifest.row_tokens - manifest.tokens;
 }
 
