@@ -222,10 +222,10 @@ bool is_small(const PackingProblem& problem) {
          problem.table() <= kMaxTable;
 }
 
-/// Slots a unit, so that rows and lengths of that many are a small problem.
-std::int32_t suitable_granularity(const PackerOptions& options) {
+/// Slots a unit, so that rows and lengths of that many have at most `largest_table` entries.
+std::int32_t suitable_granularity(const PackerOptions& options, std::int64_t largest_table) {
   std::int64_t units = std::min<std::int64_t>(kCoarseUnits, options.row_tokens);
-  while (units * units * std::clamp<std::int64_t>(options.max_segments, 1, units) > kMaxTable) --units;
+  while (units > 1 && units * units * std::clamp<std::int64_t>(options.max_segments, 1, units) > largest_table) --units;
   return static_cast<std::int32_t>(ceil_div(options.row_tokens, units));
 }
 
@@ -255,9 +255,11 @@ Certificate coarse_certificate(const CoarseLengths& coarse, const LengthHistogra
   return certificate;
 }
 
+}  // namespace
+
 PackingPlan optimize_coarsely(PackingPlan first, const LengthHistogram& items, const PackerOptions& options,
-                              const std::stop_token& stop) {
-  const std::int32_t granularity = suitable_granularity(options);
+                              std::int64_t largest_table, const std::stop_token& stop) {
+  const std::int32_t granularity = suitable_granularity(options, largest_table);
   const CoarseLengths coarse(items, options.row_tokens, granularity);
   first.certificate = coarse_certificate(coarse, items, granularity, options, stop);
   if (first.rows() == bound_of(first.certificate, items)) return first;
@@ -274,15 +276,13 @@ PackingPlan optimize_coarsely(PackingPlan first, const LengthHistogram& items, c
   return plan;
 }
 
-}  // namespace
-
 PackingPlan optimize(PackingPlan first, const LengthHistogram& items, const PackerOptions& options, const std::stop_token& stop) {
   const LowerBound bound = lower_bound(items, options.row_tokens, options.max_segments);
   if (first.rows() == bound.rows) return first;
   if (is_small(PackingProblem(items, options.row_tokens, options.max_segments))) {
     return Optimizer(std::move(first), items, options, bound, stop).solve();
   }
-  return optimize_coarsely(std::move(first), items, options, stop);
+  return optimize_coarsely(std::move(first), items, options, kMaxTable, stop);
 }
 
 PackingPlan plan_optimal(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop) {

@@ -18,6 +18,9 @@ PackingPlan plan_nnlshp(const LengthHistogram& items, const PackerOptions& optio
 
 /// What plan_optimal() does after it has a first plan.
 PackingPlan optimize(PackingPlan first, const LengthHistogram& items, const PackerOptions& options, const std::stop_token& stop);
+/// The same in coarse lengths, so that the problem has at most `largest_table` entries: PackingProblem::table().
+PackingPlan optimize_coarsely(PackingPlan first, const LengthHistogram& items, const PackerOptions& options,
+                              std::int64_t largest_table, const std::stop_token& stop);
 PackingPlan plan_auto(const LengthHistogram& items, const PackerOptions& options, std::stop_token stop);
 
 }  // namespace shardpack

@@ -32,6 +32,16 @@ TEST_CASE("refill: a million sequences of web text are at most one row over the 
   }
 }
 
+TEST_CASE("auto: under a limit of segments too, where best fit is a fifth over the bound and the problem is too large to solve") {
+  const LengthHistogram items = web_text(0, 1'000'000);
+  PackerOptions of_eight = options(2048, 8);
+  of_eight.effort = PlanEffort::fast;
+  const std::int64_t best_fit = plan_packs(items, "lpfhp", of_eight).rows();
+  const PackingPlan plan = plan_packs(items, "auto", of_eight);
+  CHECK(best_fit > plan.bound.rows * 6 / 5);
+  CHECK(plan.rows() < plan.bound.rows * 51 / 50);
+}
+
 TEST_CASE("refill: three items that fill a row exactly are found where best fit is 16 % off") {
   LengthHistogram items;  // Falkenauer's triplets, of which the optimum is known
   const RandomStream random(7, RandomPurpose::sample);
