@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "shardpack/item.h"
+#include "shardpack/length_histogram.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -79,9 +81,32 @@ void check_batch_options(const BatchOptions& options);
 struct BatchItems {
   std::vector<Length> lengths;      ///< tokens that padding has to cover, at least 1
   std::vector<std::int64_t> costs;  ///< packed rows: sum of squared segment lengths; empty: cost follows from the padded length
+  std::vector<Length> tokens;       ///< packed rows: tokens of the segments; empty: equal to the lengths
 
   std::size_t size() const { return lengths.size(); }
+  Length real_tokens(std::size_t item) const { return tokens.empty() ? lengths[item] : tokens[item]; }
 };
+
+/// Sequences after the length policy: which are batched, and how much of each.
+struct BatchSelection {
+  BatchItems items;
+  std::vector<std::int64_t> sequences;  ///< ordinal of each item
+  RemovedCounts removed{};
+  std::int64_t tokens = 0;  ///< of all items
+  bool cut = false;         ///< some item is shorter than its sequence
+};
+
+/// Lengths in tokens, the empty ones included. `policy`: row_tokens is the longest that a batch takes (0 = no limit); over-long
+/// sequences are refused, truncated or dropped; those under min_tokens are dropped.
+/// \throws Error{bad_data} for over-long sequences under Overlong::error, saying what each other choice would cost
+BatchSelection select_batch_items(std::span<const std::int64_t> lengths, const LengthPolicy& policy);
+
+/// The same rules on a histogram.
+struct BatchLengths {
+  LengthHistogram lengths;
+  RemovedCounts removed{};
+};
+BatchLengths select_batch_lengths(const LengthHistogram& lengths, const LengthPolicy& policy);
 
 struct BatchTotals {
   std::int64_t items = 0, tokens = 0;
@@ -99,8 +124,12 @@ struct BatchEpoch {
   std::int64_t size(std::int64_t b) const { return begin[static_cast<std::size_t>(b) + 1] - begin[static_cast<std::size_t>(b)]; }
 };
 
+/// \throws Error{bad_data} naming the first longest item when it alone is over the budget, Error{limit} when it is over every
+/// shape. \param sequences  what items are called, one each; empty: by their place
+void check_batch_items(const BatchItems& items, const BatchOptions& options, std::span<const std::int64_t> sequences = {});
+
 /// Epoch number `epoch`: ties, cuts and the order of groups are drawn anew for each, the number of batches is always the same.
-/// \throws Error{usage} as check_batch_options(), Error{bad_data} when one item alone is over the budget or every shape
+/// \throws what check_batch_options() and check_batch_items() throw
 /// Pure; O(items) but for gist, which is O(items log items). At most 2^32 - 1 items.
 BatchEpoch plan_batches(const BatchItems& items, const BatchOptions& options, std::int64_t epoch);
 
@@ -113,6 +142,7 @@ struct BatchStats {
   std::int64_t real_tokens = 0;    ///< of items that count (weight above 0)
   std::int64_t padded_tokens = 0;  ///< sum of size x padded length: what the trainer computes
   double padded_squares = 0;       ///< sum of size x padded length squared
+  double real_squares = 0;         ///< sum of squared lengths, of segments where rows are packed: attention that is not padding
   std::int64_t shapes = 0;         ///< different (size, padded length) pairs
   std::int64_t largest_batch = 0;  ///< tokens of the largest batch, padded
   /// Ranks wait for the slowest: sum over steps of the costliest rank, divided by the sum of the mean rank. As planned, and as it

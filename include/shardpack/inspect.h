@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "shardpack/batch_manifest.h"
 #include "shardpack/jobs.h"
 #include "shardpack/length_histogram.h"
 #include "shardpack/ltd_manifest.h"
@@ -17,7 +18,7 @@ namespace shardpack {
 
 struct InspectOptions {
   ReadOptions read;                      ///< for source shards
-  std::optional<std::int64_t> row;       ///< of the dataset, shards in the manifest's order
+  std::optional<std::int64_t> row;       ///< of the dataset, shards in the manifest's order; of a batch plan: the batch
   std::optional<std::int64_t> sequence;  ///< record ordinal over all sources
 };
 
@@ -69,7 +70,7 @@ struct SequenceView {
 struct PlanView {
   PackingPlan plan;               ///< of all groups together where there are groups
   std::vector<GroupPlan> groups;  ///< ascending by key
-  LengthHistogram items;  ///< in slots
+  LengthHistogram items;          ///< in slots
 };
 
 /// A random-LTD schedule folder.
@@ -80,6 +81,26 @@ struct LtdView {
   double last_rate = 0;       ///< of the last step
 };
 
+/// A batch plan as a whole.
+struct BatchPlanView {
+  BatchManifest manifest;
+  LengthHistogram pad_lengths;  ///< batches of the first epoch by padded length
+  std::int64_t bytes = 0;       ///< of all files but the manifest
+};
+
+/// One batch of it.
+struct BatchView {
+  struct Member {
+    std::int64_t member = 0;  ///< sequence or row
+    std::int64_t kept = -1;   ///< tokens that are used, where sequences are cut; -1 otherwise
+    float weight = 1;
+  };
+  std::int64_t batch = 0, epoch = 0, step = 0, micro = 0, rank = 0;
+  std::int64_t pad_length = 0, real_tokens = 0;
+  bool rows = false;
+  std::vector<Member> members;
+};
+
 /// Exactly one is there.
 struct InspectResult {
   std::string path;
@@ -88,11 +109,13 @@ struct InspectResult {
   std::optional<SequenceView> sequence;
   std::optional<PlanView> plan;
   std::optional<LtdView> ltd;
+  std::optional<BatchPlanView> batch_plan;
+  std::optional<BatchView> batch;
   std::optional<LengthHistogram> histogram;
   std::optional<ScanResult> sources;
 };
 
-/// \param path  a packed dataset's or an LTD folder (or its manifest), a plan, a histogram file, or source shards
+/// \param path  a packed dataset's, a batch plan's or an LTD folder (or its manifest), a plan, a histogram file, or source shards
 /// \throws Error{usage} for a row or sequence that is not there, or asked of what has none; what the readers throw.
 InspectResult inspect(const std::string& path, const InspectOptions& options, const RunContext& context);
 

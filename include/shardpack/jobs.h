@@ -7,6 +7,9 @@
 #include <vector>
 
 #include "shardpack/assignment.h"
+#include "shardpack/batch_cost.h"
+#include "shardpack/batch_manifest.h"
+#include "shardpack/batch_plan.h"
 #include "shardpack/error.h"
 #include "shardpack/formats.h"
 #include "shardpack/group_key.h"
@@ -87,6 +90,27 @@ struct PackResult {
 };
 PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
                 const RunContext& context);
+
+// ---- batch ------------------------------------------------------------------------------------------------------------------
+struct BatchJobOptions {
+  ReadOptions read;
+  LengthPolicy policy;  ///< row_tokens = the longest that a batch takes (0 = no limit), overlong, truncate_side, min_tokens
+  BatchOptions plan;
+  std::int64_t epochs = 1;
+  CostModel cost = published_cost_model();
+  bool force = false;  ///< replace an output that shardpack made
+  bool dry_run = false;
+};
+struct BatchResult {
+  BatchManifest manifest;
+  double real_squares = 0;             ///< over all epochs: attention that is not padding
+  double length_correlation = 0;       ///< of the padded lengths of consecutive steps, first epoch
+  std::optional<double> repeat_share;  ///< of pairs that share a batch again in the second epoch
+  std::int64_t bytes_written = 0;
+};
+/// Inputs: shards; or a list of lengths (text, or a 1-D integer .npy); or a packed dataset, whose rows are batched then.
+BatchResult batch(const std::vector<std::string>& inputs, const std::string& output, const BatchJobOptions& options,
+                  const RunContext& context);
 
 // ---- verify -----------------------------------------------------------------------------------------------------------------
 struct VerifyOptions {

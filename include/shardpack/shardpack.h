@@ -2,7 +2,11 @@
 #pragma once
 
 #include "shardpack/assignment.h"
+#include "shardpack/batch_cost.h"
+#include "shardpack/batch_manifest.h"
 #include "shardpack/batch_plan.h"
+#include "shardpack/batch_prediction.h"
+#include "shardpack/batch_sweep.h"
 #include "shardpack/bounds.h"
 #include "shardpack/byte_buffer.h"
 #include "shardpack/certificate.h"

@@ -9,6 +9,9 @@
 #include "io/histogram_file.h"
 #include "io/npy.h"
 #include "io/plan_file.h"
+#include "io/times_file.h"
+#include "report/batch_report.h"
+#include "report/batch_sweep_report.h"
 #include "report/figures.h"
 #include "report/formats_report.h"
 #include "report/inspect_report.h"
@@ -20,6 +23,7 @@
 #include "report/sweep_report.h"
 #include "report/verify_json.h"
 #include "report/verify_text.h"
+#include "shardpack/batch_sweep.h"
 #include "shardpack/error.h"
 #include "shardpack/inspect.h"
 
@@ -148,33 +152,71 @@ Outcome run_plan(Session& session) {
 
 // ---- sweep ------------------------------------------------------------------------------------------------------------------
 
+CostModel cost_model(const Settings& settings) {
+  return settings.calibrate.empty() ? published_cost_model() : fit_cost_model(read_times(settings.calibrate));
+}
+
+/// The tables and JSON of a sweep, whichever kind.
+struct SweepTexts {
+  std::string text, csv, json;
+  std::int64_t tokens = 0;
+  double seconds = 0;
+};
+
+SweepTexts sweep_batches(Session& session) {
+  const Settings& settings = session.settings;
+  BatchSweepOptions options{.policy = settings.pack.policy, .plan = settings.batch.plan, .cost = cost_model(settings)};
+  options.policy.row_tokens = settings.max_length;
+  options.policy.overlong = settings.sweep.overlong.back();
+  if (options.policy.overlong == Overlong::split) options.policy.overlong = Overlong::error;  // the default, and not for batches
+  const auto begin = Clock::now();
+  const BatchSweepResult result = sweep_batching(settings.inputs, settings.pack.read, options, session.context);
+  const double seconds = seconds_since(begin);
+  return {.text = batch_sweep_to_text(result),
+          .csv = batch_sweep_to_csv(result),
+          .json = batch_sweep_to_json(result, seconds),
+          .tokens = result.source_tokens,
+          .seconds = seconds};
+}
+
+SweepTexts sweep_packing(Session& session) {
+  const Settings& settings = session.settings;
+  SweepOptions options = settings.sweep;
+  options.policy = settings.pack.policy;
+  options.packing = settings.pack.packing;
+  options.seed = settings.pack.seed;
+  const auto begin = Clock::now();
+  const SweepResult result = sweep(settings.inputs, settings.pack.read, options, session.context);
+  const double seconds = seconds_since(begin);
+  return {.text = sweep_to_text(result, settings.verbose),
+          .csv = sweep_to_csv(result),
+          .json = sweep_to_json(result, seconds),
+          .tokens = result.lengths.tokens(),
+          .seconds = seconds};
+}
+
 Outcome run_sweep(Session& session) {
   const Settings& settings = session.settings;
   const bool as_json = ends_with(settings.output, ".json");
   if (!settings.output.empty() && settings.output != "-") {
     if (!as_json && !ends_with(settings.output, ".csv"))
       throw Error(ErrorCode::usage, "a sweep is .csv or .json", settings.output);
-    check_output_file(settings.output, settings.pack.force, as_json ? kSweepJsonSignature : kSweepCsvSignature);
+    check_output_file(settings.output, settings.pack.force,
+                      as_json             ? kSweepJsonSignature
+                      : settings.batching ? kBatchSweepCsvSignature
+                                          : kSweepCsvSignature);
   }
-  SweepOptions options = settings.sweep;
-  options.policy = settings.pack.policy;
-  options.packing = settings.pack.packing;
-  options.seed = settings.pack.seed;
+  const SweepTexts swept = settings.batching ? sweep_batches(session) : sweep_packing(session);
 
-  const auto begin = Clock::now();
-  const SweepResult result = sweep(settings.inputs, settings.pack.read, options, session.context);
-  const double seconds = seconds_since(begin);
-
-  Outcome outcome{.facts = {.tokens = result.lengths.tokens(), .input_bytes = 0, .output_bytes = 0, .seconds = seconds}};
-  const std::string json = sweep_to_json(result, seconds), csv = sweep_to_csv(result);
+  Outcome outcome{.facts = {.tokens = swept.tokens, .input_bytes = 0, .output_bytes = 0, .seconds = swept.seconds}};
   if (!settings.output.empty() && !settings.pack.dry_run) {
-    write_output(settings.output, as_json ? json : csv);
-    outcome.facts.output_bytes = static_cast<std::int64_t>(as_json ? json.size() : csv.size());
+    write_output(settings.output, as_json ? swept.json : swept.csv);
+    outcome.facts.output_bytes = static_cast<std::int64_t>(as_json ? swept.json.size() : swept.csv.size());
   }
   if (settings.csv) {
-    print_report(session, csv, csv);
+    print_report(session, swept.csv, swept.csv);
   } else {
-    print_summary(session, sweep_to_text(result, settings.verbose), json);
+    print_summary(session, swept.text, swept.json);
   }
   return outcome;
 }
@@ -203,6 +245,32 @@ Outcome run_pack(Session& session) {
     outcome.negative = true;
   }
   return outcome;
+}
+
+// ---- batch ------------------------------------------------------------------------------------------------------------------
+
+Outcome run_batch(Session& session) {
+  const Settings& settings = session.settings;
+  BatchJobOptions options = settings.batch;
+  options.read = settings.pack.read;
+  options.policy = settings.pack.policy;
+  options.force = settings.pack.force;
+  options.dry_run = settings.pack.dry_run;
+  options.policy.row_tokens = settings.max_length;
+  options.cost = cost_model(settings);
+
+  const auto begin = Clock::now();
+  const BatchResult result = batch(settings.inputs, settings.output, options, session.context);
+  const BatchRun run{.output = settings.output, .dry_run = options.dry_run, .seconds = seconds_since(begin)};
+
+  session.progress.close();
+  if (!settings.quiet) session.console.line(batch_summary(result, run));
+  if (settings.json) write_standard_output(batch_to_json(result, run));
+  return {.facts = {.tokens = result.manifest.source_tokens,
+                    .input_bytes = total_bytes(result.manifest.sources),
+                    .output_bytes = result.bytes_written,
+                    .seconds = run.seconds},
+          .negative = false};
 }
 
 // ---- verify and inspect -----------------------------------------------------------------------------------------------------
@@ -285,6 +353,8 @@ Outcome run_command(Session& session) {
       return run_sweep(session);
     case Command::pack:
       return run_pack(session);
+    case Command::batch:
+      return run_batch(session);
     case Command::verify:
       return run_verify(session);
     case Command::inspect:

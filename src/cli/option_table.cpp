@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <limits>
+#include <optional>
 
 #include "base/nearest.h"
 #include "base/units.h"
@@ -19,7 +20,7 @@ namespace shardpack {
 // ---- commands ---------------------------------------------------------------------------------------------------------------
 namespace {
 
-constexpr std::array<CommandInfo, 10> kCommands{{
+constexpr std::array<CommandInfo, 11> kCommands{{
     {Command::scan,
      "scan",
      "lengths, token id range, fingerprint, and what is wrong with the data",
@@ -33,7 +34,7 @@ constexpr std::array<CommandInfo, 10> kCommands{{
     {Command::sweep,
      "sweep",
      "what if? packers x row lengths x segment limits x over-long policies in one table",
-     "INPUT... -L N,N,... [options]",
+     "INPUT... -L N,N,... | --batching --batch-size N [options]",
      {"sweep lengths.csv -L 512,1024,2048,4096", "sweep shards/ -L 2048,8192 --packer auto,nnlshp,concat -K 0,3,8 --csv"},
      "The choice to take has a *: of all that lose tokens, cut sequences and fill rows within 0.5 % of the\n"
      "best, the shortest rows, then the lowest -K, then the fewest rows. -v adds a line for each choice."},
@@ -42,9 +43,15 @@ constexpr std::array<CommandInfo, 10> kCommands{{
      "write shards as full rows with segment and position ids (the main job)",
      "INPUT... -L N -o FOLDER [options]",
      {"pack shards/ -L 2048 -o packed/", "pack 'train-*.jsonl.gz' -L 8192 -o packed/ --overlong split --eos-id 2 --append-eos"}},
+    {Command::batch,
+     "batch",
+     "plan uniform-length batches with dynamic padding, and which rank takes which",
+     "INPUT... --batch-size N -o FOLDER [options]",
+     {"batch shards/ --batch-size 64 --world 8 --epochs 3 -o batches/",
+      "batch lengths.npy --strategy tokens:8192 --pad-multiple 8 --max-length 512 -o batches/"}},
     {Command::verify,
      "verify",
-     "prove that a packed dataset or a plan is whole and true; exit 1 when it is not",
+     "prove that a packed dataset or any plan is whole and true; exit 1 when it is not",
      "FOLDER|plan.json [options]",
      {"verify packed/", "verify packed/ --against shards/"}},
     {Command::inspect,
@@ -73,8 +80,8 @@ std::span<const CommandInfo> commands() { return kCommands; }
 const CommandInfo& info(Command command) { return kCommands[static_cast<std::size_t>(command)]; }
 
 std::string_view title(Section section) {
-  constexpr std::array<std::string_view, 8> kTitles{"Rows",    "Sequences", "Random-LTD", "Output",
-                                                    "Reading", "Checks",    "Run",        "Shared"};
+  constexpr std::array<std::string_view, 9> kTitles{"Rows",    "Batches", "Sequences", "Random-LTD", "Output",
+                                                    "Reading", "Checks",  "Run",       "Shared"};
   return kTitles[static_cast<std::size_t>(section)];
 }
 
@@ -88,6 +95,7 @@ namespace {
 }
 
 constexpr std::int64_t kMaxLength = std::numeric_limits<Length>::max();
+constexpr std::int64_t kMaxRanks = std::int64_t{1} << 20;
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
 
@@ -254,12 +262,40 @@ IdType raw_type(const OptionValue& value) {
   return kTypes[choice(value)];
 }
 
+/// "64,128,512", ascending.
+std::vector<Length> ascending_lengths(const OptionValue& value) {
+  std::vector<Length> lengths;
+  const std::string& text = value.text();
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(',', begin), text.size());
+    Length number = 0;
+    const auto [parsed, problem] = std::from_chars(text.data() + begin, text.data() + end, number);
+    if (problem != std::errc{} || parsed != text.data() + end || number <= (lengths.empty() ? 0 : lengths.back())) {
+      refuse(value, "ascending lengths, such as 64,128,512");
+    }
+    lengths.push_back(number);
+    begin = end + 1;
+  }
+  return lengths;
+}
+
+/// pack and batch fill the last step in ways of their own; check_settings() refuses the other's.
+void set_tail(Settings& settings, const OptionValue& value) {
+  settings.tail = value.text();
+  constexpr std::array<std::optional<Tail>, 4> kPackTails{Tail::repeat, Tail::fill, Tail::drop, std::nullopt};
+  constexpr std::array<std::optional<BatchTail>, 4> kBatchTails{BatchTail::repeat, std::nullopt, BatchTail::drop,
+                                                                BatchTail::short_step};
+  const std::size_t chosen = choice(value);
+  settings.pack.tail = kPackTails[chosen].value_or(Tail::repeat);
+  settings.batch.plan.tail = kBatchTails[chosen].value_or(BatchTail::short_step);
+}
+
 // ---- options ----------------------------------------------------------------------------------------------------------------
 constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kSweep = set_of(Command::sweep),
-                     kPack = set_of(Command::pack), kVerify = set_of(Command::verify), kInspect = set_of(Command::inspect),
-                     kLtd = set_of(Command::ltd), kLint = set_of(Command::lint);
+                     kPack = set_of(Command::pack), kBatch = set_of(Command::batch), kVerify = set_of(Command::verify),
+                     kInspect = set_of(Command::inspect), kLtd = set_of(Command::ltd), kLint = set_of(Command::lint);
 constexpr CommandSet kOnePath = kVerify | kInspect | kLtd | kLint;
-constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned,
+constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned | kBatch, kBatching = kBatch | kSweep,
                      kWorkers = kReaders | kVerify | kInspect | kLtd | kLint,
                      kAll = kWorkers | set_of(Command::formats) | set_of(Command::version), kNone = 0;
 
@@ -321,21 +357,64 @@ constexpr Option kOptions[] = {
      "weighting of nnlshp: the published one, or by tokens",
      [](S& s, const V& v) { s.pack.packing.nnls_weights = static_cast<NnlsWeights>(choice(v)); }},
 
+    // ---- batches
+    {"--strategy", "NAME", "sorted", Section::batches, kBatch, kBatch, Kind::plain,
+     "how sequences share a batch: sorted, dynamic, fixed, gist, mega:M, pool:M, buckets:B1,B2,... or buckets:auto:N, tokens:T, "
+     "quad:T:Q (see 'shardpack formats')",
+     [](S& s, const V& v) { s.batch.plan.strategy = parse_batch_strategy(v.text()); }},
+    {"--batch-size", "N", nullptr, Section::batches, kBatching, kBatch, Kind::plain,
+     "sequences in a batch, on one rank; not with tokens and quad, whose budget decides",
+     [](S& s, const V& v) { s.batch.plan.batch_size = whole(v, std::int64_t{1}, kMaxLength); }},
+    {"--max-batch", "N", "0", Section::batches, kBatch, kNone, Kind::plain,
+     "at most N sequences in a batch under a budget; 0 = no limit",
+     [](S& s, const V& v) { s.batch.plan.max_batch = whole(v, std::int64_t{0}, kMaxLength); }},
+    {"--size-multiple", "N", "1", Section::batches, kBatch, kNone, Kind::plain,
+     "batches larger than N hold a multiple of N sequences",
+     [](S& s, const V& v) { s.batch.plan.size_multiple = whole(v, std::int64_t{1}, kMaxLength); }},
+    {"--pad-multiple", "N", "1", Section::batches, kBatching, kBatch, Kind::plain,
+     "padded lengths are rounded up to a multiple of N",
+     [](S& s, const V& v) { s.batch.plan.pad.multiple = length(v, 1); }},
+    {"--shapes", "A,B,C", nullptr, Section::batches, kBatching, kNone, Kind::plain,
+     "padded lengths are rounded up to one of these, for compilers that want few shapes",
+     [](S& s, const V& v) { s.batch.plan.pad.shapes = ascending_lengths(v); }},
+    {"--world", "N", nullptr, Section::batches, kBatching | kLtd | kLint, kBatch | kLtd | kLint, Kind::plain,
+     "data-parallel ranks; default 1. Batches: ranks get equal numbers of them, of near-equal cost",
+     [](S& s, const V& v) { s.ltd.world = s.lint.world = s.batch.plan.world = whole(v, std::int64_t{1}, kMaxRanks); }},
+    {"--accumulation", "N", nullptr, Section::batches, kBatching | kLtd, kLtd, Kind::plain,
+     "micro-batches a rank takes in an optimizer step; default 1",
+     [](S& s, const V& v) { s.ltd.accumulation = s.batch.plan.accumulation = whole(v, std::int64_t{1}, kMaxRanks); }},
+    {"--epochs", "N", "1", Section::batches, kBatch, kBatch, Kind::plain,
+     "epochs to plan: ties, cuts and the order of groups are drawn anew in each",
+     [](S& s, const V& v) { s.batch.epochs = whole(v, std::int64_t{1}, std::int64_t{100'000}); }},
+    {"--batching", nullptr, nullptr, Section::batches, kSweep, kSweep, Kind::plain,
+     "padding, waiting ranks and time of every batching strategy instead of rows; needs --batch-size, and no -L",
+     [](S& s, const V& v) { s.batching = on(v); }},
+    {"--oom-first", nullptr, nullptr, Section::batches, kBatch, kNone, Kind::plain,
+     "begin each epoch with the costliest group, so that memory runs out at once or never",
+     [](S& s, const V& v) { s.batch.plan.oom_first = on(v); }},
+    {"--calibrate", "FILE", nullptr, Section::batches, kBatching, kNone, Kind::plain,
+     "measured times as CSV (batch_size,pad_length,batches,seconds): what predictions are made from",
+     [](S& s, const V& v) { s.calibrate = text(v); }},
+
     // ---- sequences
-    {"--overlong", "error|truncate|split|drop", "error", Section::sequences, kPlanned, kPlanned, Kind::plain,
-     "sequences longer than a row; error says how many there are and what each other choice costs",
+    {"--max-length", "N", "0", Section::sequences, kBatching, kBatch, Kind::plain,
+     "the longest sequence that a batch takes, in tokens, and what --strategy fixed pads to; 0 = no limit",
+     [](S& s, const V& v) { s.max_length = length(v, 0); }},
+    {"--overlong", "error|truncate|split|drop", "error", Section::sequences, kPlanned | kBatch, kPlanned | kBatch, Kind::plain,
+     "sequences longer than a row (in batches: than --max-length, and never split); error says how many there are and what each "
+     "other choice costs",
      [](S& s, const V& v) {
        s.sweep.overlong = each(v, [](const V& one) { return static_cast<Overlong>(choice(one)); });
        s.pack.policy.overlong = s.sweep.overlong.back();
      },
      {kSweep, "split"}},
-    {"--truncate-side", "end|start", "end", Section::sequences, kPlanned, kNone, Kind::plain,
+    {"--truncate-side", "end|start", "end", Section::sequences, kPlanned | kBatch, kNone, Kind::plain,
      "the side that --overlong truncate cuts off",
      [](S& s, const V& v) { s.pack.policy.truncate_side = static_cast<TruncateSide>(choice(v)); }},
     {"--split-min-tokens", "N", "0", Section::sequences, kPlanned, kNone, Kind::plain,
      "--overlong split drops a last piece with fewer tokens",
      [](S& s, const V& v) { s.pack.policy.split_min_tokens = length(v, 0); }},
-    {"--min-tokens", "N", "0", Section::sequences, kPlanned, kNone, Kind::plain,
+    {"--min-tokens", "N", "0", Section::sequences, kPlanned | kBatch, kNone, Kind::plain,
      "drop sequences with fewer tokens",
      [](S& s, const V& v) { s.pack.policy.min_tokens = length(v, 0); }},
     {"--append-eos", nullptr, nullptr, Section::sequences, kPlanned, kNone, Kind::plain,
@@ -370,12 +449,6 @@ constexpr Option kOptions[] = {
     {"--micro-batch", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
      "rows of a rank and micro-step",
      [](S& s, const V& v) { s.ltd.micro_batch = count(v, 1); }},
-    {"--accumulation", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
-     "micro-steps of an optimizer step; default 1",
-     [](S& s, const V& v) { s.ltd.accumulation = count(v, 1); }},
-    {"--world", "N", nullptr, Section::ltd, kLtd | kLint, kLtd | kLint, Kind::plain,
-     "data-parallel ranks; default 1",
-     [](S& s, const V& v) { s.ltd.world = s.lint.world = count(v, 1); }},
     {"--global-batch", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
      "rows of an optimizer step: the product of the three",
      [](S& s, const V& v) { s.ltd.global_batch = count(v, 1); }},
@@ -447,13 +520,13 @@ constexpr Option kOptions[] = {
 
     // ---- output
     {"-o,--output", "PATH", nullptr, Section::output, kReaders | kLtd, kReaders | kLtd, Kind::plain,
-     "pack: the folder of the packed dataset; ltd: that of the schedule; plan: plan.json; scan: the histogram, sweep: the table, .csv or "
+     "pack, batch, ltd: the folder that is made; plan: plan.json; scan: the histogram, sweep: the table, .csv or "
      ".json ('-' = standard output)",
      [](S& s, const V& v) { s.output = text(v); }},
-    {"--force", nullptr, nullptr, Section::output, kReaders | kLtd, kPlanned, Kind::plain,
+    {"--force", nullptr, nullptr, Section::output, kReaders | kLtd, kPlanned | kBatch, Kind::plain,
      "replace an output that shardpack made before, never anything else",
      [](S& s, const V& v) { s.pack.force = on(v); }},
-    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders | kLtd, kPack, Kind::plain,
+    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders | kLtd, kPack | kBatch, Kind::plain,
      "do everything but the writing",
      [](S& s, const V& v) { s.pack.dry_run = on(v); }},
     {"--write-lengths", "FILE", nullptr, Section::output, kScan, kScan, Kind::plain,
@@ -483,9 +556,10 @@ constexpr Option kOptions[] = {
     {"--rows-multiple", "N", "1", Section::output, kPack, kNone, Kind::plain,
      "make the number of rows a multiple of N, in the way of --tail",
      [](S& s, const V& v) { s.pack.rows_multiple = count(v, 1); }},
-    {"--tail", "repeat|fill|drop", "repeat", Section::output, kPack, kNone, Kind::plain,
-     "extra rows repeat the first ones, or are all padding, or the last rows are left out",
-     [](S& s, const V& v) { s.pack.tail = static_cast<Tail>(choice(v)); }},
+    {"--tail", "repeat|fill|drop|short", nullptr, Section::output, kPack | kBatch, kNone, Kind::plain,
+     "pack: extra rows repeat the first ones (the default), or are all padding (fill), or the last rows are left out. batch: the "
+     "last step is spread over all ranks (short, the default), filled with sequences that count once more, or left out",
+     [](S& s, const V& v) { set_tail(s, v); }},
     {"--partition-tokens", "SIZE", "256M", Section::output, kPack, kNone, Kind::plain,
      "sequences are packed in partitions of about this many tokens; part of what decides the bytes",
      [](S& s, const V& v) { s.pack.partition_tokens = size(v, 1); }},
@@ -539,7 +613,7 @@ constexpr Option kOptions[] = {
      "names of the model's layers up to their number, as in transformer.h. (digits in it bind the wrong layers)",
      [](S& s, const V& v) { s.lint.layer_prefix = text(v); }},
     {"--row", "N", nullptr, Section::checks, kInspect, kInspect, Kind::plain,
-     "show row N as a picture of its segments",
+     "show row N as a picture of its segments; of a batch plan: batch N",
      [](S& s, const V& v) { s.row = count(v); }},
     {"--sequence", "N", nullptr, Section::checks, kInspect, kInspect, Kind::plain,
      "show where sequence N (counted over all inputs, from 0) went",
@@ -555,9 +629,9 @@ constexpr Option kOptions[] = {
     {"--temp-dir", "FOLDER", nullptr, Section::run, kWorkers, kNone, Kind::plain,
      "for temporary files; default: the output's parent",
      [](S& s, const V& v) { s.temp_dir = text(v); }},
-    {"--seed", "N", "0", Section::run, kWorkers, kPack, Kind::plain,
+    {"--seed", "N", "0", Section::run, kWorkers, kPack | kBatch, Kind::plain,
      "decides the shuffles: equal seeds give equal bytes",
-     [](S& s, const V& v) { s.pack.seed = whole(v, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()); }},
+     [](S& s, const V& v) { s.pack.seed = s.batch.plan.seed = whole(v, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()); }},
     {"--stats", "FILE", nullptr, Section::run, kWorkers, kNone, Kind::plain,
      "write run facts as JSON: seconds a stage, tokens a second, peak memory, threads, bytes",
      [](S& s, const V& v) { s.stats_file = text(v); }},
@@ -658,7 +732,7 @@ void check_settings(const Settings& settings) {
   if ((command & kOnePath) != 0 && !settings.inputs.empty() && settings.inputs.front() == "-") {
     refuse_use("standard input ('-') cannot be read twice; give a file or folder");
   }
-  if ((command & kPlanned) != 0 && policy.row_tokens == 0 && settings.pack.plan.empty())
+  if ((command & kPlanned) != 0 && policy.row_tokens == 0 && settings.pack.plan.empty() && !settings.batching)
     refuse_use("how long is a row? Give -L N, the trainer's sequence length");
   if (policy.append_eos && !settings.pack.read.eos_id) refuse_use("--append-eos needs --eos-id N");
   if (policy.prepend_bos && !settings.pack.read.bos_id) refuse_use("--prepend-bos needs --bos-id N");
@@ -675,6 +749,23 @@ void check_settings(const Settings& settings) {
     if (settings.ltd.curriculum_use && !settings.ltd.curriculum && settings.ltd.deepspeed.empty()) {
       refuse_use("--curriculum-use needs --curriculum or --deepspeed");
     }
+  }
+  if (settings.command == Command::pack && settings.tail == "short") {
+    refuse_use("--tail short is for batch; pack knows repeat, fill and drop");
+  }
+  if (settings.command == Command::sweep) {
+    const BatchOptions& plan = settings.batch.plan;
+    if (settings.batching && policy.row_tokens > 0) refuse_use("--batching has no rows; --max-length N limits sequences, not -L");
+    if (settings.batching) check_batch_options(plan);
+    if (!settings.batching && (plan.batch_size > 0 || settings.max_length > 0)) {
+      refuse_use("--batch-size and --max-length are for batches; add --batching");
+    }
+  }
+  if (settings.command == Command::batch) {
+    if (settings.output.empty()) refuse_use("where to? Give -o FOLDER");
+    if (settings.output == "-") refuse_use("a batch plan is a folder and cannot go to standard output");
+    if (settings.tail == "fill") refuse_use("--tail fill is for pack; batch knows short, repeat and drop");
+    check_batch_options(settings.batch.plan);
   }
   if (settings.json && settings.output == "-") refuse_use("--json and -o - both want standard output");
   if (settings.row && settings.sequence) refuse_use("--row or --sequence, not both");

@@ -140,6 +140,9 @@ void check_not_read(const std::vector<std::string>& written, const Settings& set
   }
 }
 
+/// Does the command's -o name a folder with a manifest?
+bool makes_folder(Command command) { return command == Command::pack || command == Command::batch || command == Command::ltd; }
+
 }  // namespace
 
 void check_output_file(const std::string& path, bool force, std::string_view signature) {
@@ -155,9 +158,7 @@ void check_output_file(const std::string& path, bool force, std::string_view sig
 
 void check_side_files(const Settings& settings) {
   const bool reads_dataset = settings.command == Command::verify || settings.command == Command::inspect;
-  const std::string dataset = reads_dataset                                                           ? settings.inputs.front()
-                              : settings.command == Command::pack || settings.command == Command::ltd ? settings.output
-                                                                                                      : "";
+  const std::string dataset = reads_dataset ? settings.inputs.front() : makes_folder(settings.command) ? settings.output : "";
   std::vector<std::string> written;  // and there already
   const auto note = [&](const std::string& path) {
     std::error_code ignored;
@@ -239,15 +240,18 @@ std::vector<std::string> dependencies(const Settings& settings) {
   if ((set_of(settings.command) & kNamesOnePath) != 0) {
     if (!settings.ltd.deepspeed.empty()) names.push_back(settings.ltd.deepspeed);
   }
+  std::error_code ignored;
+  const std::string manifest = settings.inputs.empty() ? "" : (fs::path(settings.inputs.front()) / "manifest.json").string();
   if ((set_of(settings.command) & kNamesOnePath) != 0 && !settings.inputs.empty()) {
     const std::string& path = settings.inputs.front();
-    std::error_code ignored;
-    names.push_back(fs::is_directory(path, ignored) ? (fs::path(path) / "manifest.json").string() : path);
+    names.push_back(fs::is_directory(path, ignored) ? manifest : path);
     append_inputs(names, settings.verify.against, settings.pack.read);
+  } else if (settings.command == Command::batch && fs::is_regular_file(manifest, ignored)) {
+    names.push_back(manifest);  // rows of a packed dataset
   } else if ((set_of(settings.command) & kNamesOnePath) == 0) {
     append_inputs(names, settings.inputs, settings.pack.read);
   }
-  for (const std::string& file : {settings.config_file, settings.files_from}) {
+  for (const std::string& file : {settings.config_file, settings.files_from, settings.calibrate}) {
     if (!file.empty() && file != "-") names.push_back(file);
   }
   if (!settings.pack.plan.empty()) {
@@ -263,8 +267,7 @@ void write_side_files(const Settings& settings, const RunFacts& facts, const Pro
   if (!settings.stats_file.empty()) write_output_file(settings.stats_file, stats_json(settings, facts, progress, threads));
   if (!settings.depfile.empty()) {
     std::string target = settings.stamp_file.empty() ? settings.output : settings.stamp_file;
-    if (settings.stamp_file.empty() && (settings.command == Command::pack || settings.command == Command::ltd))
-      target = (fs::path(target) / "manifest.json").string();
+    if (settings.stamp_file.empty() && makes_folder(settings.command)) target = (fs::path(target) / "manifest.json").string();
     write_output_file(settings.depfile, depfile_text(target, dependencies(settings)));
   }
   if (!settings.stamp_file.empty() && success) touch(settings.stamp_file);

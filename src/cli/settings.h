@@ -15,7 +15,7 @@
 
 namespace shardpack {
 
-enum class Command : std::uint8_t { scan, plan, sweep, pack, verify, inspect, ltd, lint, formats, version };
+enum class Command : std::uint8_t { scan, plan, sweep, pack, batch, verify, inspect, ltd, lint, formats, version };
 
 /// A page of text that is asked for instead of the command.
 enum class Page : std::uint8_t { none, version, brief, full };
@@ -31,6 +31,11 @@ struct Settings {
   SweepOptions sweep;                ///< its lists
   std::optional<double> fail_under;  ///< percent
   std::string write_lengths;         ///< scan: NPY file of all lengths, in input order
+  BatchJobOptions batch;             ///< its plan; what it reads and the policy are those of `pack`
+  std::string tail;                  ///< as typed: pack and batch know different ones
+  Length max_length = 0;             ///< batches: the longest sequence, 0 = no limit
+  bool batching = false;             ///< sweep: batching strategies
+  std::string calibrate;             ///< batches: CSV file of measured times
   VerifyOptions verify;
   std::optional<std::int64_t> row, sequence;  ///< inspect
   LtdOptions ltd;                             ///< force, dry run and seed are those of `pack`

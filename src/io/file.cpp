@@ -6,11 +6,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "base/checked.h"
+#include "base/hash.h"
 #include "base/units.h"
 #include "shardpack/error.h"
 
@@ -118,6 +121,17 @@ std::string read_small_file(const std::string& path, std::int64_t max_bytes) {
   std::string text(static_cast<std::size_t>(size), '\0');
   file.read_at(0, std::as_writable_bytes(std::span(text)));
   return text;
+}
+
+std::string hash_file(const File& file) {
+  constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
+  std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(kChunkBytes, std::max<std::int64_t>(file.size(), 1))));
+  StreamHash hash;
+  for (std::int64_t at = 0;; at += static_cast<std::int64_t>(chunk.size())) {
+    const std::size_t read = file.read_some_at(at, chunk);
+    hash.update(std::span<const std::byte>(chunk).first(read));
+    if (read < chunk.size()) return hash.hex();
+  }
 }
 
 void sync_folder(const std::string& path) {

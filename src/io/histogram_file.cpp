@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <span>
 #include <string_view>
@@ -136,10 +137,14 @@ void at_place(const std::string& path, const std::string& position, Action actio
   }
 }
 
+/// Takes what a file holds, in its order: a length, and where the file says so how many sequences have it and of which group.
+using TakeLength =
+    std::function<void(std::int64_t length, std::optional<std::int64_t> count, const std::optional<GroupKey>& group)>;
+
 /// Takes the lines of a CSV histogram or of a list of lengths.
 class TableReader {
  public:
-  explicit TableReader(const std::string& shown) : shown_(shown) {}
+  TableReader(const std::string& shown, const TakeLength& found) : shown_(shown), found_(found) {}
 
   void take(std::string_view line) {
     ++line_number_;
@@ -160,16 +165,10 @@ class TableReader {
                                                      line.substr(0, 40)));
       }
       const std::int64_t length = whole_number(fields[length_column_], "length");
-      const std::int64_t count = columns_ == 1 ? 1 : whole_number(fields[count_column_], "count");
-      histogram_.add(length, count);
-      if (group_column_) add_to_group(group_of(fields[*group_column_]), length, count);
+      if (columns_ == 1) return found_(length, std::nullopt, std::nullopt);
+      const std::int64_t count = whole_number(fields[count_column_], "count");
+      found_(length, count, group_column_ ? std::optional(group_of(fields[*group_column_])) : std::nullopt);
     });
-  }
-
-  HistogramFile finish() {
-    HistogramFile file{.lengths = std::move(histogram_), .groups = {}};
-    for (auto& [key, lengths] : groups_) file.groups.push_back({key, std::move(lengths)});
-    return file;
   }
 
  private:
@@ -191,24 +190,16 @@ class TableReader {
     if (group_column_ && columns_ < 3) throw Error(ErrorCode::bad_data, "a grouped histogram has length,count,group");
   }
 
-  void add_to_group(const GroupKey& key, std::int64_t length, std::int64_t count) {
-    groups_[key].add(length, count);
-    if (groups_.size() > kMaxGroups) {
-      throw Error(ErrorCode::limit, fmt::format("more than {} groups", with_commas(static_cast<std::int64_t>(kMaxGroups))));
-    }
-  }
-
   const std::string& shown_;
+  const TakeLength& found_;
   std::int64_t line_number_ = 0;
   std::size_t columns_ = 0;  // 0 = not known yet
   std::size_t length_column_ = 0, count_column_ = 1;
   std::optional<std::size_t> group_column_;
-  LengthHistogram histogram_;
-  std::map<GroupKey, LengthHistogram> groups_;
 };
 
-HistogramFile read_table(ByteStream& stream, const std::string& shown) {
-  TableReader reader(shown);
+void read_table(ByteStream& stream, const std::string& shown, const TakeLength& found) {
+  TableReader reader(shown, found);
   std::string text;  // the beginning of a line, then more
   for (bool at_begin = true, at_end = false; !at_end;) {
     const std::size_t carried = text.size();
@@ -226,10 +217,9 @@ HistogramFile read_table(ByteStream& stream, const std::string& shown) {
     }
     text = std::string(rest);
   }
-  return reader.finish();
 }
 
-LengthHistogram read_json(ByteStream& stream, const std::string& shown) {
+void read_json(ByteStream& stream, const std::string& shown, const TakeLength& found) {
   std::string text;
   for (bool at_end = false; !at_end;) {
     const std::size_t before = text.size();
@@ -242,55 +232,63 @@ LengthHistogram read_json(ByteStream& stream, const std::string& shown) {
   if (const std::int64_t schema = json.at("schema").as_int(); schema != 1) {
     throw Error(ErrorCode::bad_data, fmt::format("expected 1, found {}: written by a later version?", schema), shown, "schema");
   }
-  LengthHistogram histogram;
   for (const auto& member : json.at("counts").members()) {
     at_place(shown, "counts." + member.first,
-             [&] { histogram.add(whole_number(member.first, "length"), whole_number(member.second.dump(), "count")); });
+             [&] { found(whole_number(member.first, "length"), whole_number(member.second.dump(), "count"), std::nullopt); });
   }
-  return histogram;
 }
 
 /// A 1-D array of integers is one of lengths unless something beside it says that it holds tokens, or its name says offsets.
-std::optional<LengthHistogram> read_npy(const std::string& path) {
+/// \return false when it is something else
+bool read_npy(const std::string& path, const TakeLength& found) {
   const File file(path, File::Mode::read);
   std::string head(std::min<std::size_t>(kHeadBytes, static_cast<std::size_t>(file.size())), '\0');
   file.read_at(0, std::as_writable_bytes(std::span(head)));
   const NpyHeader header = parse_npy_header(head, file.size(), path);
-  if (header.shape.size() != 1 || path.ends_with(".offsets.npy") || boundary_sidecar({path, path})) return std::nullopt;
+  if (header.shape.size() != 1 || path.ends_with(".offsets.npy") || boundary_sidecar({path, path})) return false;
   bool big_endian = false;
   const IdType type = integer_type(header, path, big_endian);
   IntegerArray lengths(file, header.data_begin, header.elements(), type, big_endian);
-  LengthHistogram histogram;
   for (std::int64_t i = 0; lengths.left() > 0; ++i) {
     const std::int64_t length = lengths.next();
     if (length < 0) {
       throw Error(ErrorCode::bad_data, fmt::format("a length is {}; lengths are whole numbers from 0 and below 2^63", length),
                   path, fmt::format("element {}", with_commas(i)));
     }
-    histogram.add(length);
+    found(length, std::nullopt, std::nullopt);
   }
-  return histogram;
+  return true;
 }
 
-}  // namespace
-
-namespace {
-std::optional<HistogramFile> plain(std::optional<LengthHistogram> lengths) {
-  if (!lengths) return std::nullopt;
-  return HistogramFile{.lengths = std::move(*lengths), .groups = {}};
+/// \return false when the file holds no lengths by content
+bool read_file(const std::string& path, const TakeLength& found) {
+  std::error_code ignored;
+  if (path != "-" && !std::filesystem::is_regular_file(path, ignored)) return false;  // a folder, a glob, a prefix
+  const std::string shown = path == "-" ? "standard input" : path;
+  const std::string head = peek_plain(path, kHeadBytes);
+  if (head.starts_with(kNpyMagic)) return path != "-" && read_npy(path, found);
+  const bool is_json = begins_json_histogram(head);
+  if (!is_json && !begins_table(head)) return false;
+  ByteStream stream(path, shown);
+  is_json ? read_json(stream, shown, found) : read_table(stream, shown, found);
+  return true;
 }
+
 }  // namespace
 
 std::optional<HistogramFile> read_histogram_file(const std::string& path) {
-  std::error_code ignored;
-  if (path != "-" && !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;  // a folder, a glob, a prefix
-  const std::string shown = path == "-" ? "standard input" : path;
-  const std::string head = peek_plain(path, kHeadBytes);
-  if (head.starts_with(kNpyMagic)) return path == "-" ? std::nullopt : plain(read_npy(path));
-  const bool is_json = begins_json_histogram(head);
-  if (!is_json && !begins_table(head)) return std::nullopt;
-  ByteStream stream(path, shown);
-  return is_json ? plain(read_json(stream, shown)) : read_table(stream, shown);
+  HistogramFile file;
+  std::map<GroupKey, LengthHistogram> groups;
+  const TakeLength add = [&](std::int64_t length, std::optional<std::int64_t> count, const std::optional<GroupKey>& group) {
+    file.lengths.add(length, count.value_or(1));
+    if (group) groups[*group].add(length, count.value_or(1));
+    if (groups.size() > kMaxGroups) {
+      throw Error(ErrorCode::limit, fmt::format("more than {} groups", with_commas(static_cast<std::int64_t>(kMaxGroups))));
+    }
+  };
+  if (!read_file(path, add)) return std::nullopt;
+  for (auto& [key, lengths] : groups) file.groups.push_back({key, std::move(lengths)});
+  return file;
 }
 
 std::optional<LengthHistogram> read_histogram(const std::string& path) {
@@ -301,6 +299,20 @@ std::optional<LengthHistogram> read_histogram(const std::string& path) {
                 path);
   }
   return std::move(file->lengths);
+}
+
+std::optional<std::vector<std::int64_t>> read_lengths(const std::string& path) {
+  std::vector<std::int64_t> lengths;
+  const TakeLength add = [&](std::int64_t length, std::optional<std::int64_t> count, const std::optional<GroupKey>&) {
+    if (count) {
+      throw Error(ErrorCode::usage,
+                  "a histogram says how many sequences have a length and not which; give the lengths, one a line or as .npy "
+                  "(shardpack scan --write-lengths), or the shards");
+    }
+    lengths.push_back(length);
+  };
+  if (!read_file(path, add)) return std::nullopt;
+  return lengths;
 }
 
 std::string histogram_to_csv(const LengthHistogram& histogram) {

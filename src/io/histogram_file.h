@@ -24,6 +24,10 @@ std::optional<HistogramFile> read_histogram_file(const std::string& path);
 /// The same for those who know no groups: a grouped histogram is Error{usage}.
 std::optional<LengthHistogram> read_histogram(const std::string& path);
 
+/// The lengths in `path` ("-" = standard input) in their order, or nothing when the file holds no lengths by content. A
+/// histogram, which has no order, is Error{usage}. \throws what read_histogram() throws
+std::optional<std::vector<std::int64_t>> read_lengths(const std::string& path);
+
 /// CSV text with header, ascending lengths.
 std::string histogram_to_csv(const LengthHistogram& histogram);
 /// With a third column "group", by group and length.

@@ -11,7 +11,6 @@
 #include "io/group_key_text.h"
 #include "io/json.h"
 #include "io/manifest_parts.h"
-#include "io/safe_name.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -70,27 +69,6 @@ void write_ids(JsonWriter& json, const Manifest& manifest) {
   write_optional(json, "eos_id", manifest.eos_id);
   write_optional(json, "bos_id", manifest.bos_id);
   json.end_object();
-}
-
-void write_removed(JsonWriter& json, const RemovedCounts& removed) {
-  json.key("removed").begin_object();
-  for (std::size_t cause = 0; cause < removed.size(); ++cause) {
-    json.key(kRemovalCauses[cause]).begin_object(kOnOneLine);
-    json.member("sequences", removed[cause].sequences).member("tokens", removed[cause].tokens);
-    json.end_object();
-  }
-  json.end_object();
-}
-
-void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources) {
-  json.key("sources").begin_array();
-  for (const ManifestSource& source : sources) {
-    json.begin_object(kOnOneLine);
-    json.member("name", source.name).member("format", source.format).member("bytes", source.bytes);
-    json.member("sequences", source.sequences).member("tokens", source.tokens).member("xxh3_128", source.hash);
-    json.end_object();
-  }
-  json.end_array();
 }
 
 void write_groups(JsonWriter& json, const std::vector<ManifestGroup>& groups) {
@@ -169,7 +147,7 @@ std::string to_json(const Manifest& manifest) {
   json.member("packed", manifest.packed_fingerprint.hex());
   json.member("removed", manifest.removed_fingerprint.hex());
   json.end_object();
-  write_removed(json, manifest.removed);
+  write_removed_counts(json, manifest.removed);
   json.key("added").begin_object(kOnOneLine);
   json.member("eos", manifest.added_eos).member("bos", manifest.added_bos);
   json.end_object();
@@ -195,14 +173,6 @@ namespace {
 constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
 
 Fingerprint fingerprint(const Json& value) { return Fingerprint::from_hex(read_hash(value)); }
-
-/// A name in the dataset's folder or a shard's; `seen` holds those before it.
-std::string unique_name(const Json& value, std::set<std::string>& seen) {
-  std::string name = value.as_string();
-  if (!is_plain_name(name)) value.fail(fmt::format("expected the name of a file or folder, found '{}'", name));
-  if (!seen.insert(name).second) value.fail(fmt::format("'{}' is listed twice", name));
-  return name;
-}
 
 std::vector<std::string> strings(const Json& list) {
   std::vector<std::string> result;
@@ -254,33 +224,6 @@ void read_ids(const Json& json, Manifest& manifest) {
   manifest.bos_id = optional_id("bos_id");
 }
 
-std::vector<ManifestSource> read_sources(const Json& list) {
-  std::vector<ManifestSource> sources(list.size());
-  for (std::size_t i = 0; i < sources.size(); ++i) {
-    const Json json = list.at(i);
-    ManifestSource& source = sources[i];
-    source.name = json.at("name").as_string();
-    if (!is_plain_relative_path(source.name)) {
-      json.at("name").fail(fmt::format("expected a relative path without '..', found '{}'", source.name));
-    }
-    source.format = json.at("format").as_string();
-    source.bytes = read_count(json, "bytes");
-    source.sequences = read_count(json, "sequences");
-    source.tokens = read_count(json, "tokens");
-    source.hash = read_hash(json.at("xxh3_128"));
-  }
-  return sources;
-}
-
-RemovedCounts read_removed(const Json& json) {
-  RemovedCounts removed{};
-  for (std::size_t cause = 0; cause < removed.size(); ++cause) {
-    const Json counts = json.at(kRemovalCauses[cause]);
-    removed[cause] = {read_count(counts, "sequences"), read_count(counts, "tokens")};
-  }
-  return removed;
-}
-
 std::vector<ManifestPartition> read_partitions(const Json& list) {
   std::vector<ManifestPartition> partitions(list.size());
   for (std::size_t i = 0; i < partitions.size(); ++i) {
@@ -300,17 +243,6 @@ std::vector<ManifestPartition> read_partitions(const Json& list) {
     }
   }
   return partitions;
-}
-
-std::vector<ManifestFile> read_files(const Json& list, std::set<std::string> seen = {}) {
-  std::vector<ManifestFile> files(list.size());
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    const Json json = list.at(i);
-    files[i].name = unique_name(json.at("name"), seen);
-    files[i].bytes = read_count(json, "bytes");
-    files[i].hash = read_hash(json.at("xxh3_128"));
-  }
-  return files;
 }
 
 std::vector<ManifestShard> read_shards(const Json& list, std::set<std::string>& seen) {
@@ -360,7 +292,7 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   manifest.source_fingerprint = fingerprint(fingerprints.at("source"));
   manifest.packed_fingerprint = fingerprint(fingerprints.at("packed"));
   manifest.removed_fingerprint = fingerprint(fingerprints.at("removed"));
-  manifest.removed = read_removed(json.at("removed"));
+  manifest.removed = read_removed_counts(json.at("removed"));
   manifest.added_eos = read_count(json.at("added"), "eos");
   manifest.added_bos = read_count(json.at("added"), "bos");
   expect(json.at("hidden_labels"), "0");

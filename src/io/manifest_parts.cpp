@@ -6,11 +6,14 @@
 #include <limits>
 
 #include "base/hash.h"
+#include "io/safe_name.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
 
 namespace {
+
+constexpr bool kOnOneLine = true;
 
 /// The last two lines.
 std::string checksum_lines(std::string_view bytes_before) {
@@ -22,11 +25,32 @@ std::string checksum_lines(std::string_view bytes_before) {
 void write_files(JsonWriter& json, const std::vector<ManifestFile>& files) {
   json.key("files").begin_array();
   for (const ManifestFile& file : files) {
-    json.begin_object(true);
+    json.begin_object(kOnOneLine);
     json.member("name", file.name).member("bytes", file.bytes).member("xxh3_128", file.hash);
     json.end_object();
   }
   json.end_array();
+}
+
+void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources) {
+  json.key("sources").begin_array();
+  for (const ManifestSource& source : sources) {
+    json.begin_object(kOnOneLine);
+    json.member("name", source.name).member("format", source.format).member("bytes", source.bytes);
+    json.member("sequences", source.sequences).member("tokens", source.tokens).member("xxh3_128", source.hash);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_removed_counts(JsonWriter& json, const RemovedCounts& removed) {
+  json.key("removed").begin_object();
+  for (std::size_t cause = 0; cause < removed.size(); ++cause) {
+    json.key(kRemovalCauses[cause]).begin_object(kOnOneLine);
+    json.member("sequences", removed[cause].sequences).member("tokens", removed[cause].tokens);
+    json.end_object();
+  }
+  json.end_object();
 }
 
 std::string with_checksum(std::string text) {
@@ -60,6 +84,51 @@ std::string read_hash(const Json& value) {
     value.fail(fmt::format("expected 32 lower-case hex digits, found '{}'", text));
   }
   return text;
+}
+
+std::string unique_name(const Json& value, std::set<std::string>& seen) {
+  std::string name = value.as_string();
+  if (!is_plain_name(name)) value.fail(fmt::format("expected the name of a file or folder, found '{}'", name));
+  if (!seen.insert(name).second) value.fail(fmt::format("'{}' is listed twice", name));
+  return name;
+}
+
+std::vector<ManifestSource> read_sources(const Json& list) {
+  std::vector<ManifestSource> sources(list.size());
+  for (std::size_t i = 0; i < sources.size(); ++i) {
+    const Json json = list.at(i);
+    ManifestSource& source = sources[i];
+    source.name = json.at("name").as_string();
+    if (!is_plain_relative_path(source.name)) {
+      json.at("name").fail(fmt::format("expected a relative path without '..', found '{}'", source.name));
+    }
+    source.format = json.at("format").as_string();
+    source.bytes = read_count(json, "bytes");
+    source.sequences = read_count(json, "sequences");
+    source.tokens = read_count(json, "tokens");
+    source.hash = read_hash(json.at("xxh3_128"));
+  }
+  return sources;
+}
+
+RemovedCounts read_removed_counts(const Json& json) {
+  RemovedCounts removed{};
+  for (std::size_t cause = 0; cause < removed.size(); ++cause) {
+    const Json counts = json.at(kRemovalCauses[cause]);
+    removed[cause] = {read_count(counts, "sequences"), read_count(counts, "tokens")};
+  }
+  return removed;
+}
+
+std::vector<ManifestFile> read_files(const Json& list, std::set<std::string> seen) {
+  std::vector<ManifestFile> files(list.size());
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    const Json json = list.at(i);
+    files[i].name = unique_name(json.at("name"), seen);
+    files[i].bytes = read_count(json, "bytes");
+    files[i].hash = read_hash(json.at("xxh3_128"));
+  }
+  return files;
 }
 
 }  // namespace shardpack

@@ -1,6 +1,8 @@
-// What the manifests of all outputs have in common: a list of files with sizes and hashes, and a checksum at the end.
+// What the manifests of all outputs have in common: sources, what was removed, files with sizes and hashes, and a checksum at the
+// end.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,9 @@ namespace shardpack {
 /// The key "files" with one file a line.
 void write_files(JsonWriter& json, const std::vector<ManifestFile>& files);
 
+void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources);  ///< the key "sources"
+void write_removed_counts(JsonWriter& json, const RemovedCounts& removed);         ///< the key "removed"
+
 /// A manifest's text with the checksum as its last key. The hash is of all bytes before that line.
 std::string with_checksum(std::string text);
 
@@ -24,5 +29,12 @@ void check_format(const Json& json, std::string_view format, std::int64_t versio
 
 std::int64_t read_count(const Json& object, std::string_view key);  ///< a whole number from 0
 std::string read_hash(const Json& value);                           ///< 32 hex digits
+
+/// A name in an output's folder or a shard's; `seen` holds those before it.
+std::string unique_name(const Json& value, std::set<std::string>& seen);
+
+std::vector<ManifestSource> read_sources(const Json& list);
+RemovedCounts read_removed_counts(const Json& json);
+std::vector<ManifestFile> read_files(const Json& list, std::set<std::string> seen = {});
 
 }  // namespace shardpack

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "exec/ordered_map.h"
+#include "io/batch_folder.h"
 #include "io/file.h"
 #include "io/histogram_file.h"
 #include "io/json.h"
@@ -267,6 +268,52 @@ LtdView view_ltd(const std::string& path) {
   return view;
 }
 
+BatchPlanView view_batch_plan(const BatchFolder& folder) {
+  BatchPlanView view;
+  view.manifest = folder.manifest();
+  const PackedArray pads = folder.open_array("pad_length");
+  for (const std::int32_t pad : pads.read<std::int32_t>(0, std::min(pads.rows(), view.manifest.batches_per_epoch))) {
+    view.pad_lengths.add(pad);
+  }
+  for (const ManifestFile& file : view.manifest.files) view.bytes += file.bytes;
+  return view;
+}
+
+BatchView view_batch(const BatchFolder& folder, std::int64_t batch) {
+  const BatchManifest& manifest = folder.manifest();
+  const std::int64_t batches = manifest.batches_per_epoch * manifest.epochs, world = manifest.plan.world;
+  if (batch < 0 || batch >= batches) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--row {}: the plan has {} batches, numbered from 0", with_commas(batch), with_commas(batches)),
+                folder.folder());
+  }
+  const std::int64_t in_epoch = batch % manifest.batches_per_epoch, in_step = in_epoch % manifest.plan.group_size();
+  BatchView view{.batch = batch,
+                 .epoch = batch / manifest.batches_per_epoch,
+                 .step = in_epoch / manifest.plan.group_size(),
+                 .micro = in_step / world,
+                 .rank = in_step % world,
+                 .pad_length = folder.open_array("pad_length").read<std::int32_t>(batch, 1)[0],
+                 .real_tokens = folder.open_array("real_tokens").read<std::int64_t>(batch, 1)[0],
+                 .rows = manifest.rows,
+                 .members = {}};
+  const std::vector<std::int64_t> offsets = folder.open_array("batch_offsets").read<std::int64_t>(batch, 2);
+  const std::int64_t first = offsets[0], count = offsets[1] - offsets[0];
+  if (first < 0 || count < 0) {
+    throw Error(ErrorCode::bad_data, "batch_offsets run backwards; shardpack verify tells more", folder.folder());
+  }
+  for (const std::int64_t member : folder.open_array("members").read<std::int64_t>(first, count)) {
+    view.members.push_back({.member = member});
+  }
+  if (folder.lists("kept_tokens.npy")) {
+    const auto kept = folder.open_array("kept_tokens").read<std::int32_t>(first, count);
+    for (std::size_t i = 0; i < kept.size(); ++i) view.members[i].kept = kept[i];
+  }
+  const std::vector<float> weights = folder.read_weights(first, count);
+  for (std::size_t i = 0; i < weights.size(); ++i) view.members[i].weight = weights[i];
+  return view;
+}
+
 /// The plan in a file, nothing when it is something else.
 std::optional<PlanFile> read_plan(const std::string& path) {
   std::string head(256, '\0');  // "format" is the first key
@@ -281,6 +328,16 @@ InspectResult inspect(const std::string& path, const InspectOptions& options, co
   namespace fs = std::filesystem;
   InspectResult result;
   result.path = path;
+  if (has_manifest_of(path, "shardpack-batches")) {
+    if (options.sequence) throw Error(ErrorCode::usage, "--sequence looks into a packed dataset; --row N shows batch N", path);
+    const BatchFolder folder(path);
+    if (options.row) {
+      result.batch = view_batch(folder, *options.row);
+    } else {
+      result.batch_plan = view_batch_plan(folder);
+    }
+    return result;
+  }
   std::error_code ignored;
   const bool is_manifest = fs::path(path).filename() == kManifestName;
   if (is_ltd_folder(path)) {

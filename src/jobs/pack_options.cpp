@@ -92,6 +92,10 @@ std::string text(std::string_view value) { return JsonWriter().value(value).take
 std::string number(std::int64_t value) { return std::to_string(value); }
 std::string flag(bool value) { return value ? "true" : "false"; }
 
+std::string optional_type(const std::optional<IdType>& type, std::string_view none) {
+  return type ? text(info(*type).name) : std::string(none);
+}
+
 }  // namespace
 
 std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy) {
@@ -106,27 +110,22 @@ std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy) {
           {"keep_together", number(policy.keep_together)}};
 }
 
+std::vector<RecordedOption> recorded_read_options(const ReadOptions& read) {
+  const auto optional_number = [](const std::optional<std::int64_t>& value) { return value ? number(*value) : "null"; };
+  return {{"format", read.format.empty() ? "null" : text(read.format)},
+          {"ids_column", text(read.ids_column)},
+          {"unit", text(read.unit == Unit::document ? "document" : "sequence")},
+          {"null_row", text(read.null_row == NullRow::error ? "error" : "drop")},
+          {"dtype", optional_type(read.dtype, "null")},
+          {"eos_id", optional_number(read.eos_id)},
+          {"bos_id", optional_number(read.bos_id)},
+          {"limit", number(read.limit)},
+          {"group_column", read.group_column.empty() ? "null" : text(read.group_column)}};
+}
+
 std::vector<RecordedOption> recorded_options(const PackOptions& options) {
-  std::vector<RecordedOption> recorded;
+  std::vector<RecordedOption> recorded = recorded_read_options(options.read);
   const auto add = [&](std::string name, std::string json) { recorded.emplace_back(std::move(name), std::move(json)); };
-  const auto optional_number = [&](const std::optional<std::int64_t>& value) {
-    return value ? number(*value) : std::string("null");
-  };
-  const auto optional_type = [&](const std::optional<IdType>& type, std::string_view none) {
-    return type ? text(info(*type).name) : std::string(none);
-  };
-  const ReadOptions& read = options.read;
-
-  add("format", read.format.empty() ? "null" : text(read.format));
-  add("ids_column", text(read.ids_column));
-  add("unit", text(read.unit == Unit::document ? "document" : "sequence"));
-  add("null_row", text(read.null_row == NullRow::error ? "error" : "drop"));
-  add("dtype", optional_type(read.dtype, "null"));
-  add("eos_id", optional_number(read.eos_id));
-  add("bos_id", optional_number(read.bos_id));
-  add("limit", number(read.limit));
-  add("group_column", read.group_column.empty() ? "null" : text(read.group_column));
-
   add("packer", text(options.packer));
   add("max_segments", number(options.packing.max_segments));
   constexpr std::array<std::string_view, 3> kEfforts{"fast", "normal", "thorough"};

@@ -27,7 +27,8 @@ using RecordedOption = std::pair<std::string, std::string>;
 /// Every option that decides the bytes.
 std::vector<RecordedOption> recorded_options(const PackOptions& options);
 
-/// Those of them that say what is done to sequences before they are packed.
+/// Those of them that say how inputs are read, and what is done to sequences before they are packed.
+std::vector<RecordedOption> recorded_read_options(const ReadOptions& read);
 std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy);
 
 }  // namespace shardpack

@@ -7,12 +7,14 @@
 
 #include "base/checked.h"
 #include "base/units.h"
+#include "io/batch_folder.h"
 #include "io/file.h"
 #include "io/json.h"
 #include "io/ltd_files.h"
 #include "io/packed_dataset.h"
 #include "io/plan_file.h"
 #include "jobs/verify_against.h"
+#include "jobs/verify_batches.h"
 #include "jobs/verify_folder.h"
 #include "jobs/verify_issues.h"
 #include "jobs/verify_ltd.h"
@@ -130,6 +132,7 @@ VerifyResult verify_dataset(const std::string& path, const VerifyOptions& option
 }  // namespace
 
 VerifyResult verify(const std::string& path, const VerifyOptions& options, const RunContext& context) {
+  if (has_manifest_of(path, "shardpack-batches")) return verify_batches(path, options, context);
   std::error_code ignored;
   if (is_ltd_folder(path)) return verify_ltd(path, options, context);
   if (fs::is_directory(path, ignored) || fs::path(path).filename() == kManifestName)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "io/json.h"
+#include "shardpack/batch_plan.h"
 #include "shardpack/formats.h"
 #include "shardpack/packer.h"
 
@@ -29,6 +30,11 @@ std::string formats_to_text() {
   }
   text += "\npackers (--packer NAME):\n";
   for (const PackerInfo& packer : packers()) text += fmt::format("  {:<14} {}\n", packer.name, packer.summary);
+  text += "\nbatching strategies (batch --strategy NAME):\n";
+  for (const BatchKindInfo& kind : batch_kinds()) {
+    text += fmt::format("  {:<14} {}{}\n", kind.name, kind.summary,
+                        kind.parameters.empty() ? "" : fmt::format(" ({}{})", kind.name, kind.parameters));
+  }
   text += "\noutput:\n";
   for (const Container& container : kContainers) text += fmt::format("  {:<14} {}\n", container.name, container.summary);
   return text;
@@ -49,6 +55,13 @@ std::string formats_to_json() {
   for (const PackerInfo& packer : packers()) {
     json.begin_object(true);
     json.member("name", packer.name).member("summary", packer.summary).member("input_order", packer.input_order);
+    json.end_object();
+  }
+  json.end_array();
+  json.key("batching").begin_array();
+  for (const BatchKindInfo& kind : batch_kinds()) {
+    json.begin_object(true);
+    json.member("name", kind.name).member("parameters", kind.parameters).member("summary", kind.summary);
     json.end_object();
   }
   json.end_array();

@@ -10,6 +10,7 @@
 #include "base/printable.h"
 #include "base/units.h"
 #include "io/json.h"
+#include "report/batch_report.h"
 #include "report/figures.h"
 #include "report/ltd_report.h"
 #include "report/row_picture.h"
@@ -351,6 +352,63 @@ void write_sequence(JsonWriter& json, const SequenceView& view) {
   json.end_array();
 }
 
+// ---- batch plan -------------------------------------------------------------------------------------------------------------
+
+std::string batch_plan_to_text(const BatchPlanView& view, const std::string& path) {
+  std::string text = fmt::format("{}: batched by shardpack {}\n", path, view.manifest.tool_version);
+  text += batch_manifest_to_text(view.manifest);
+  text += report_line("files", fmt::format("{}, {}", with_commas(static_cast<std::int64_t>(view.manifest.files.size())),
+                                           short_bytes(view.bytes)));
+  if (view.pad_lengths.sequences() > 0) {
+    text += "batches of an epoch by padded length\n" + histogram_lines(view.pad_lengths);
+  }
+  return text;
+}
+
+void write_batch_plan(JsonWriter& json, const BatchPlanView& view) {
+  json.member("kind", "batches");
+  write_batch_manifest(json, view.manifest);
+  json.key("batches_by_pad_length").begin_object(true);
+  for (const LengthCount& entry : view.pad_lengths.counts()) json.member(std::to_string(entry.length), entry.count);
+  json.end_object().member("bytes", view.bytes);
+}
+
+std::string batch_to_text(const BatchView& batch) {
+  constexpr std::size_t kListedMembers = 200;
+  std::string text = fmt::format("batch {}: epoch {}, step {}, micro-batch {}, rank {}\n", with_commas(batch.batch),
+                                 with_commas(batch.epoch), with_commas(batch.step), batch.micro, batch.rank);
+  const auto size = static_cast<std::int64_t>(batch.members.size());
+  text += fmt::format("{} padded to {}: {} of {} tokens are real\n",
+                      batch.rows ? counted(size, "row", "rows") : counted(size, "sequence", "sequences"),
+                      with_commas(batch.pad_length), with_commas(batch.real_tokens), with_commas(size * batch.pad_length));
+  for (std::size_t i = 0; i < std::min(batch.members.size(), kListedMembers); ++i) {
+    const BatchView::Member& member = batch.members[i];
+    text += fmt::format("  {:>13}{}{}\n", with_commas(member.member),
+                        member.kept < 0 ? "" : fmt::format("  {} tokens", with_commas(member.kept)),
+                        member.weight == 1 ? "" : fmt::format("  weight {:g}", member.weight));
+  }
+  if (batch.members.size() > kListedMembers) {
+    text += fmt::format("  ... and {} more (--json lists all)\n", batch.members.size() - kListedMembers);
+  }
+  return text;
+}
+
+void write_batch(JsonWriter& json, const BatchView& batch) {
+  json.member("kind", "batch").member("batch", batch.batch).member("epoch", batch.epoch).member("step", batch.step);
+  json.member("micro", batch.micro).member("rank", batch.rank).member("pad_length", batch.pad_length);
+  json.member("real_tokens", batch.real_tokens).key("members").begin_array(true);
+  for (const BatchView::Member& member : batch.members) json.value(member.member);
+  json.end_array();
+  if (!batch.members.empty() && batch.members.front().kept >= 0) {
+    json.key("kept_tokens").begin_array(true);
+    for (const BatchView::Member& member : batch.members) json.value(member.kept);
+    json.end_array();
+  }
+  json.key("weights").begin_array(true);
+  for (const BatchView::Member& member : batch.members) json.value(static_cast<double>(member.weight), 1);
+  json.end_array();
+}
+
 }  // namespace
 
 std::string inspect_to_text(const InspectResult& result) {
@@ -359,6 +417,8 @@ std::string inspect_to_text(const InspectResult& result) {
   if (result.sequence) return sequence_to_text(*result.sequence);
   if (result.plan) return plan_to_text(*result.plan);
   if (result.ltd) return ltd_view_to_text(*result.ltd, result.path);
+  if (result.batch_plan) return batch_plan_to_text(*result.batch_plan, result.path);
+  if (result.batch) return batch_to_text(*result.batch);
   if (result.histogram) return lengths_to_text(*result.histogram);
   return scan_to_text(*result.sources);
 }
@@ -372,6 +432,8 @@ std::string inspect_to_json(const InspectResult& result, double seconds) {
   if (result.sequence) write_sequence(json, *result.sequence);
   if (result.plan) write_plan(json, *result.plan);
   if (result.ltd) write_ltd_view(json, *result.ltd);
+  if (result.batch_plan) write_batch_plan(json, *result.batch_plan);
+  if (result.batch) write_batch(json, *result.batch);
   if (result.histogram) write_lengths(json, *result.histogram);
   if (result.sources) {
     std::string scan = scan_to_json(*result.sources, seconds);

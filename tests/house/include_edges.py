@@ -13,7 +13,7 @@ BELOW = {
     "base": [],
     "core": ["base"],
     "exec": ["base"],
-    "io": ["exec", "core", "base"],
+    "io": ["batch_manifest.h", "exec", "core", "base"],
     "jobs": ["io", "exec", "core", "base"],
     "report": ["jobs", "io", "exec", "core", "base"],
     "cli": ["report", "jobs", "io", "exec", "core", "base"],
@@ -22,12 +22,13 @@ BELOW = {
 # The layer that a public header belongs to: the lowest folder that may know of it.
 PUBLIC = {
     "base": ["byte_buffer.h", "error.h", "types.h", "version.h", "progress.h"],
-    "core": ["assignment.h", "batch_plan.h", "bounds.h", "byte_buffer.h", "certificate.h", "fingerprint.h", "group_key.h", "item.h",
+    "core": ["assignment.h", "batch_cost.h", "batch_plan.h", "batch_prediction.h", "bounds.h", "byte_buffer.h",
+             "certificate.h", "fingerprint.h", "group_key.h", "item.h",
              "length_histogram.h", "ltd_schedule.h", "ltd_selection.h", "packed_row.h", "packer.h", "packing_plan.h", "parallelism.h",
              "sequence_index.h", "sequence_source.h"],
     "exec": ["run_context.h", "thread_pool.h"],
-    "io": ["formats.h", "ltd_manifest.h", "manifest.h", "row_sink.h"],
-    "jobs": ["inspect.h", "jobs.h", "lint.h", "ltd.h", "sweep.h"],
+    "io": ["batch_manifest.h", "formats.h", "ltd_manifest.h", "manifest.h", "row_sink.h"],
+    "jobs": ["batch_sweep.h", "inspect.h", "jobs.h", "lint.h", "ltd.h", "sweep.h"],
     "cli": ["shardpack.h"],
 }
 LAYER_OF_PUBLIC = {header: layer for layer, headers in PUBLIC.items() for header in headers}

@@ -51,8 +51,13 @@ BatchStats batch_stats(const BatchItems& items, const BatchOptions& options, con
     double attention = 0;
     for (std::int64_t i = epoch.begin[static_cast<std::size_t>(b)]; i < epoch.begin[static_cast<std::size_t>(b) + 1]; ++i) {
       const auto at = static_cast<std::size_t>(i);
-      if (epoch.weights.empty() || epoch.weights[at] > 0) stats.real_tokens += items.lengths[epoch.items[at]];
-      if (!items.costs.empty()) attention += static_cast<double>(items.costs[epoch.items[at]]);
+      const std::uint32_t item = epoch.items[at];
+      const double length = items.lengths[item];
+      const double squares = items.costs.empty() ? length * length : static_cast<double>(items.costs[item]);
+      attention += squares;
+      if (!epoch.weights.empty() && epoch.weights[at] == 0) continue;
+      stats.real_tokens += items.real_tokens(item);
+      stats.real_squares += squares;
     }
     stats.padded_tokens += size * pad;
     stats.padded_squares += static_cast<double>(size) * static_cast<double>(pad) * static_cast<double>(pad);

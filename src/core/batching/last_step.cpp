@@ -68,7 +68,7 @@ class LastStepMaker {
   }
   void count_repeat(std::uint32_t repeated) {
     ++step_.repeated.items;
-    step_.repeated.tokens += items_.lengths[repeated];
+    step_.repeated.tokens += items_.real_tokens(repeated);
   }
   void count_repeats(const BatchRange& range) {
     for (std::int64_t i = 0; i < range.count; ++i) count_repeat(item(range.first + i));

@@ -214,7 +214,10 @@ std::int64_t LengthClasses::end_of_class(std::int64_t place) const {
 }
 
 std::vector<Length> equal_token_boundaries(std::span<const Length> lengths, std::int64_t buckets) {
-  const LengthClasses classes = classes_of(lengths);
+  return equal_token_boundaries(classes_of(lengths), buckets);
+}
+
+std::vector<Length> equal_token_boundaries(const LengthClasses& classes, std::int64_t buckets) {
   std::vector<std::int64_t> tokens_until;
   std::int64_t tokens = 0;
   for (std::size_t c = 0; c < classes.lengths.size(); ++c) {

@@ -13,24 +13,6 @@ namespace shardpack {
 
 namespace {
 
-/// One item that no batch can hold is refused before anything is planned.
-void check_items(const BatchItems& items, const BatchOptions& options) {
-  if (items.size() >= std::numeric_limits<std::uint32_t>::max()) {
-    throw Error(ErrorCode::limit, "a batch plan holds at most 4,294,967,294 sequences; plan the shards in parts");
-  }
-  if (items.lengths.empty()) return;
-  const auto [least, most] = std::minmax_element(items.lengths.begin(), items.lengths.end());
-  ensure(*least >= 1, "an item without a token is batched");
-  const Length padded = options.pad.padded(*most);
-  if (options.most(padded) < 1) {
-    throw Error(ErrorCode::bad_data,
-                fmt::format("item {} of {} tokens, padded to {}, is over the budget of --strategy {} alone; raise the budget, or "
-                            "set --max-length with --overlong truncate or drop",
-                            with_commas(most - items.lengths.begin()), with_commas(*most), with_commas(padded),
-                            to_text(options.strategy)));
-  }
-}
-
 /// Appends batches to the epoch.
 class EpochWriter {
  public:
@@ -113,15 +95,32 @@ void add_last_step(EpochWriter& writer, const LastStep& step, const BatchOptions
 
 BatchTotals totals_of(std::span<const std::uint32_t> members, const BatchItems& items) {
   BatchTotals totals{.items = static_cast<std::int64_t>(members.size())};
-  for (const std::uint32_t member : members) totals.tokens += items.lengths[member];
+  for (const std::uint32_t member : members) totals.tokens += items.real_tokens(member);
   return totals;
 }
 
 }  // namespace
 
+void check_batch_items(const BatchItems& items, const BatchOptions& options, std::span<const std::int64_t> sequences) {
+  if (items.size() >= std::numeric_limits<std::uint32_t>::max()) {
+    throw Error(ErrorCode::limit, "a batch plan holds at most 4,294,967,294 sequences; plan the shards in parts");
+  }
+  if (items.lengths.empty()) return;
+  const auto [least, most] = std::minmax_element(items.lengths.begin(), items.lengths.end());
+  ensure(*least >= 1, "an item without a token is batched");
+  const auto place = std::find(items.lengths.begin(), items.lengths.end(), *most) - items.lengths.begin();
+  const Length padded = options.pad.padded(*most);
+  if (options.most(padded) >= 1) return;
+  throw Error(ErrorCode::bad_data,
+              fmt::format("{} tokens, padded to {}, are over the budget of --strategy {} alone; raise the budget, or set "
+                          "--max-length with --overlong truncate or drop",
+                          with_commas(*most), with_commas(padded), to_text(options.strategy)),
+              {}, fmt::format("sequence {}", with_commas(sequences.empty() ? place : sequences[static_cast<std::size_t>(place)])));
+}
+
 BatchEpoch plan_batches(const BatchItems& items, const BatchOptions& options, std::int64_t epoch) {
   check_batch_options(options);
-  check_items(items, options);
+  check_batch_items(items, options);
   const BatchStrategy& strategy = options.strategy;
   const bool cut_boundaries = strategy.kind == BatchKind::buckets && strategy.boundaries.empty();
   const std::vector<Length> boundaries =

@@ -69,6 +69,9 @@ struct LengthClasses {
 };
 LengthClasses classes_of(std::span<const Length> lengths);
 
+/// Boundaries that cut the classes into at most `buckets` buckets of equal total tokens.
+std::vector<Length> equal_token_boundaries(const LengthClasses& classes, std::int64_t buckets);
+
 /// Sizes of `parts` batches of `count` items, as even as can be, larger ones first.
 std::vector<std::int64_t> even_sizes(std::int64_t count, std::int64_t parts);
 

@@ -194,7 +194,7 @@ TEST_CASE("greedy cuts equal the slow reference over fairseq's sweep") {
 }
 
 TEST_CASE("buckets: the example of tf.data's documentation") {
-  const BatchItems items{.lengths = {1, 4, 3, 5, 8, 2}, .costs = {}};
+  const BatchItems items{.lengths = {1, 4, 3, 5, 8, 2}, .costs = {}, .tokens = {}};
   const BatchEpoch epoch = plan_batches(items, options_of("buckets:3,5", 2), 0);
   CHECK(as_sets(epoch) == std::set<std::set<std::uint32_t>>{{1, 2}, {3, 4}, {0, 5}});
 }
@@ -206,17 +206,17 @@ TEST_CASE("buckets of equal tokens, and the quadratic budget: lhotse's test vect
   lengths.resize(15, 3);
   lengths.resize(20, 4);
   CHECK(equal_token_boundaries(mixed(lengths), 4) == std::vector<Length>{2, 3, 4});
-  CHECK(equal_token_boundaries({}, 4).empty());
+  CHECK(equal_token_boundaries(std::vector<Length>(), 4).empty());
   CHECK(equal_token_boundaries(std::vector<Length>(9, 7), 3).empty());
 
   std::vector<Length> seconds(5, 5);
   seconds.resize(10, 30);
-  CHECK(plan_batches({.lengths = mixed(seconds), .costs = {}}, options_of("quad:61:30", 0), 0).batches() == 6);
-  CHECK(plan_batches({.lengths = mixed(seconds), .costs = {}}, options_of("tokens:61", 0), 0).batches() == 4);
+  CHECK(plan_batches({.lengths = mixed(seconds), .costs = {}, .tokens = {}}, options_of("quad:61:30", 0), 0).batches() == 6);
+  CHECK(plan_batches({.lengths = mixed(seconds), .costs = {}, .tokens = {}}, options_of("tokens:61", 0), 0).batches() == 4);
 }
 
 TEST_CASE("mega-batches are a permutation that opens with the longest, and pad as much as measured") {
-  const BatchItems small{.lengths = random_lengths(3, 1000, 1, 90), .costs = {}};
+  const BatchItems small{.lengths = random_lengths(3, 1000, 1, 90), .costs = {}, .tokens = {}};
   const BatchOptions small_options = options_of("mega:5", 8);
   const BatchOrder order = order_items(small, small_options, {}, 0);
   CHECK(std::set<std::uint32_t>(order.items.begin(), order.items.end()).size() == 1000);
@@ -230,7 +230,7 @@ TEST_CASE("mega-batches are a permutation that opens with the longest, and pad a
 
   for (const auto& [cap, size, padding, tolerance] :
        {std::tuple<Length, std::int64_t, double, double>{128, 64, 0.023, 0.003}, {493, 8, 0.050, 0.005}}) {
-    const BatchItems items{.lengths = mixed(xnli_stand_in(cap)), .costs = {}};
+    const BatchItems items{.lengths = mixed(xnli_stand_in(cap)), .costs = {}, .tokens = {}};
     const BatchOptions options = options_of("mega:50", size);
     CHECK(std::abs(batch_stats(items, options, plan_batches(items, options, 0)).padding() - padding) <= tolerance);
   }
@@ -269,7 +269,7 @@ TEST_CASE("sorted: no other partition into batches of that size has less padding
   };
   for (std::uint64_t draw = 0; draw < 40; ++draw) {
     const std::size_t count = 3 + draw % 6;
-    const BatchItems items{.lengths = random_lengths(draw, count, 1, 12), .costs = {}};
+    const BatchItems items{.lengths = random_lengths(draw, count, 1, 12), .costs = {}, .tokens = {}};
     for (std::int64_t size : {2, 3, 4}) {
       const BatchOptions options = options_of("sorted", size);
       const BatchEpoch epoch = plan_batches(items, options, 0);
@@ -282,7 +282,7 @@ TEST_CASE("sorted: no other partition into batches of that size has less padding
 
 TEST_CASE("dynamic: the expected longest of a batch, within 0.2 %") {
   for (const auto& [cap, size] : {std::pair<Length, std::int64_t>{128, 64}, {493, 8}}) {
-    const BatchItems items{.lengths = mixed(xnli_stand_in(cap)), .costs = {}};
+    const BatchItems items{.lengths = mixed(xnli_stand_in(cap)), .costs = {}, .tokens = {}};
     LengthHistogram histogram;
     for (const Length length : items.lengths) histogram.add(length);
     const BatchOptions options = options_of("dynamic", size);
@@ -297,7 +297,7 @@ TEST_CASE("every strategy covers every item once an epoch, on ranks of equal cou
       for (const auto& [world, accumulation] : {std::pair<std::int64_t, std::int64_t>{1, 1}, {3, 1}, {4, 2}, {7, 3}}) {
         for (const std::size_t count : {0U, 1U, 5U, 97U, 336U, 1000U}) {
           INFO(strategy << ", tail " << static_cast<int>(tail) << ", " << world << " x " << accumulation << ", " << count);
-          const BatchItems items{.lengths = random_lengths(count, count, 1, 40), .costs = {}};
+          const BatchItems items{.lengths = random_lengths(count, count, 1, 40), .costs = {}, .tokens = {}};
           BatchOptions options = options_of(strategy, 8);
           options.tail = tail;
           options.world = world;
@@ -323,7 +323,7 @@ TEST_CASE("every strategy covers every item once an epoch, on ranks of equal cou
 TEST_CASE("the short last step is spread evenly, and a rank without items repeats one that counts for nothing") {
   BatchOptions options = options_of("sorted", 8);
   options.world = 4;
-  BatchItems items{.lengths = random_lengths(1, 32 + 10, 1, 30), .costs = {}};
+  BatchItems items{.lengths = random_lengths(1, 32 + 10, 1, 30), .costs = {}, .tokens = {}};
   BatchEpoch epoch = plan_batches(items, options, 0);
   REQUIRE(epoch.batches() == 8);
   std::vector<std::int64_t> sizes;
@@ -348,24 +348,58 @@ TEST_CASE("a budget holds after rounding, also in a last step with few long item
   // One batch of 100 short items and one of 10 long ones would go to three ranks: 37 a rank would be 37 x 104 tokens.
   std::vector<Length> lengths(100, 8);
   lengths.resize(109, 97);
-  const BatchItems items{.lengths = mixed(lengths), .costs = {}};
+  const BatchItems items{.lengths = mixed(lengths), .costs = {}, .tokens = {}};
   const BatchEpoch epoch = plan_batches(items, options, 0);
   CHECK(epoch.batches() == 3);
   check_epoch(items, options, epoch);
 }
 
 TEST_CASE("an item that no batch can hold is named") {
-  const BatchItems items{.lengths = {5, 90, 7}, .costs = {}};
+  const BatchItems items{.lengths = {5, 90, 7}, .costs = {}, .tokens = {}};
   const std::string message = refusal([&] { plan_batches(items, options_of("tokens:80", 0), 0); });
-  CHECK(message.starts_with("item 1 of 90 tokens, padded to 90, is over the budget of --strategy tokens:80 alone"));
+  CHECK(message.starts_with("90 tokens, padded to 90, are over the budget of --strategy tokens:80 alone"));
   CHECK(message.find("--max-length") != std::string::npos);
   BatchOptions options = options_of("sorted", 2);
   options.pad.shapes = {16, 64};
   CHECK(refusal([&] { plan_batches(items, options, 0); }) == "90 tokens do not fit the largest of --shapes, 64");
 }
 
+TEST_CASE("which sequences are batched, and how much of each") {
+  const std::vector<std::int64_t> lengths{0, 5, 90, 2, 128, 129, 0};
+  const BatchSelection all = select_batch_items(lengths, {});
+  CHECK(all.sequences == std::vector<std::int64_t>{1, 2, 3, 4, 5});
+  CHECK(all.removed[static_cast<std::size_t>(RemovalCause::empty)].sequences == 2);
+  CHECK(all.tokens == 354);
+  CHECK_FALSE(all.cut);
+
+  LengthPolicy policy;
+  policy.row_tokens = 100;
+  policy.overlong = Overlong::truncate;
+  policy.min_tokens = 3;
+  const BatchSelection cut = select_batch_items(lengths, policy);
+  CHECK(cut.sequences == std::vector<std::int64_t>{1, 2, 4, 5});
+  CHECK(cut.items.lengths == std::vector<Length>{5, 90, 100, 100});
+  CHECK(cut.removed[static_cast<std::size_t>(RemovalCause::truncated)].tokens == 57);
+  CHECK(cut.removed[static_cast<std::size_t>(RemovalCause::too_short)].tokens == 2);
+  CHECK(cut.cut);
+
+  policy.overlong = Overlong::drop;
+  const BatchSelection dropped = select_batch_items(lengths, policy);
+  CHECK(dropped.items.lengths == std::vector<Length>{5, 90});
+  CHECK(dropped.removed[static_cast<std::size_t>(RemovalCause::dropped)].tokens == 257);
+  CHECK_FALSE(dropped.cut);
+
+  policy.overlong = Overlong::error;
+  CHECK(
+      refusal([&] { select_batch_items(lengths, policy); }) ==
+      "2 of 7 sequences are longer than 100 tokens (longest 129); choose --overlong truncate (cuts 57 tokens) or drop (loses 257 "
+      "tokens), or raise --max-length");
+  policy.overlong = Overlong::split;
+  CHECK_THROWS_AS(select_batch_items(lengths, policy), Error);
+}
+
 TEST_CASE("shapes: batches have few padded lengths") {
-  const BatchItems items{.lengths = random_lengths(1, 500, 1, 128), .costs = {}};
+  const BatchItems items{.lengths = random_lengths(1, 500, 1, 128), .costs = {}, .tokens = {}};
   BatchOptions options = options_of("sorted", 10);
   options.pad.shapes = {32, 64, 128};
   const BatchEpoch epoch = plan_batches(items, options, 0);
@@ -375,7 +409,7 @@ TEST_CASE("shapes: batches have few padded lengths") {
 
 TEST_CASE("with oom-first the costliest batch is in the first step") {
   for (const std::string& strategy : kStrategies) {
-    const BatchItems items{.lengths = random_lengths(2, 999, 1, 40), .costs = {}};
+    const BatchItems items{.lengths = random_lengths(2, 999, 1, 40), .costs = {}, .tokens = {}};
     BatchOptions options = options_of(strategy, 8);
     options.world = 2;
     options.oom_first = true;
@@ -386,7 +420,7 @@ TEST_CASE("with oom-first the costliest batch is in the first step") {
 }
 
 TEST_CASE("packed rows are batched by the cost of their segments") {
-  BatchItems items{.lengths = std::vector<Length>(4000, 512), .costs = {}};
+  BatchItems items{.lengths = std::vector<Length>(4000, 512), .costs = {}, .tokens = {}};
   for (const Length cost : random_lengths(5, 4000, 20'000, 262'144)) items.costs.push_back(cost);
   BatchOptions options = options_of("sorted", 4);
   options.world = 8;
@@ -405,7 +439,7 @@ TEST_CASE("table of strategies on the stand-in distribution") {
   };
   // Padding, repeat probability and 8-rank critical path as the reference measured them on a drawn stand-in.
   const auto check = [](Length cap, std::int64_t size, const std::vector<Measured>& table) {
-    const BatchItems items{.lengths = mixed(xnli_stand_in(cap)), .costs = {}};
+    const BatchItems items{.lengths = mixed(xnli_stand_in(cap)), .costs = {}, .tokens = {}};
     for (const Measured& row : table) {
       INFO(row.strategy << " at " << cap);
       BatchOptions options = options_of(row.strategy, size);

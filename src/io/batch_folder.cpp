@@ -1,0 +1,67 @@
+#include "io/batch_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/units.h"
+#include "io/file.h"
+#include "io/npy.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string manifest_path(const std::string& path) {
+  return fs::path(path).filename() == kManifestName ? path : (fs::path(path) / kManifestName).string();
+}
+
+}  // namespace
+
+bool has_manifest_of(const std::string& path, std::string_view format) {
+  std::error_code ignored;
+  const std::string manifest = manifest_path(path);
+  if (!fs::is_regular_file(manifest, ignored)) return false;
+  std::string head(256, '\0');  // "format" is the first key
+  head.resize(File(manifest, File::Mode::read).read_some_at(0, std::as_writable_bytes(std::span(head))));
+  return head.find(fmt::format("\"format\": \"{}\"", format)) != std::string::npos;
+}
+
+BatchFolder::BatchFolder(const std::string& path)
+    : folder_(fs::path(manifest_path(path)).parent_path().string()),
+      manifest_(batch_manifest_from_json(read_small_file(manifest_path(path)), manifest_path(path))) {
+  if (folder_.empty()) folder_ = ".";
+}
+
+bool BatchFolder::lists(std::string_view file) const {
+  return std::any_of(manifest_.files.begin(), manifest_.files.end(), [&](const ManifestFile& f) { return f.name == file; });
+}
+
+PackedArray BatchFolder::open_array(std::string_view stem) const {
+  const std::string name = std::string(stem) + ".npy";
+  if (!lists(name)) throw Error(ErrorCode::bad_data, "the manifest does not list it", folder_ + "/" + name);
+  PackedArray array(folder_ + "/" + name);
+  if (array.shape().size() != 1) throw Error(ErrorCode::bad_data, "expected a one-dimensional array", array.path());
+  return array;
+}
+
+std::vector<float> BatchFolder::read_weights(std::int64_t first, std::int64_t count) const {
+  std::vector<float> weights(static_cast<std::size_t>(count), 1.0F);
+  if (!lists("weights.npy")) return weights;
+  const File file(folder_ + "/weights.npy", File::Mode::read);
+  const NpyHeader header = read_npy_header(file);
+  if (header.descr != "<f4" || header.shape.size() != 1 || header.fortran_order) {
+    throw Error(ErrorCode::bad_data, "expected a one-dimensional array of <f4", file.shown());
+  }
+  if (first < 0 || count > header.elements() || first > header.elements() - count) {
+    throw Error(ErrorCode::bad_data, fmt::format("{} weights are there", with_commas(header.elements())), file.shown());
+  }
+  file.read_at(header.data_begin + 4 * first, std::as_writable_bytes(std::span(weights)));
+  return weights;
+}
+
+}  // namespace shardpack

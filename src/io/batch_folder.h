@@ -1,0 +1,39 @@
+// Reads a batch plan's folder. Trusts nothing: names, shapes and sizes are checked before they are used.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "io/packed_dataset.h"
+#include "shardpack/batch_manifest.h"
+
+namespace shardpack {
+
+/// Does the folder (or the manifest.json in it) at `path` hold a manifest whose format is `format` ("shardpack-batches")? Judged
+/// by its beginning alone.
+bool has_manifest_of(const std::string& path, std::string_view format);
+
+class BatchFolder {
+ public:
+  /// Reads and checks the manifest; opens nothing else. \throws what batch_manifest_from_json() throws, Error{io}
+  explicit BatchFolder(const std::string& path);
+
+  const std::string& folder() const { return folder_; }
+  const BatchManifest& manifest() const { return manifest_; }
+  bool lists(std::string_view file) const;
+
+  /// The array `stem` ("members"). \throws Error{bad_data} when it is not listed or not a one-dimensional array
+  PackedArray open_array(std::string_view stem) const;
+  /// weights.npy [first, first + count); all 1 when there is no such file.
+  std::vector<float> read_weights(std::int64_t first, std::int64_t count) const;
+
+ private:
+  std::string folder_;
+  BatchManifest manifest_;
+};
+
+}  // namespace shardpack

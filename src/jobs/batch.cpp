@@ -1,0 +1,232 @@
+// batch: which sequences make each batch, and the length that they are padded to. Read batch() as the table of contents.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <optional>
+
+#include "base/checked.h"
+#include "base/units.h"
+#include "exec/ordered_map.h"
+#include "io/npy_writer.h"
+#include "io/staged_output.h"
+#include "jobs/batch_source.h"
+#include "jobs/pack_options.h"
+#include "shardpack/error.h"
+#include "shardpack/jobs.h"
+#include "shardpack/version.h"
+
+namespace shardpack {
+
+namespace {
+
+constexpr std::int64_t kMaxEpochs = 100'000;
+
+/// What can be refused before anything is read.
+void check_options(const BatchJobOptions& options) {
+  check_batch_options(options.plan);
+  if (options.epochs < 1 || options.epochs > kMaxEpochs) throw Error(ErrorCode::usage, "--epochs is from 1 to 100,000");
+  if (options.policy.overlong == Overlong::split) (void)select_batch_items({}, options.policy);  // says why
+  if (options.policy.overlong != Overlong::error && options.policy.row_tokens == 0) {
+    throw Error(ErrorCode::usage, "--overlong says what becomes of sequences longer than --max-length N; give it");
+  }
+}
+
+BatchSelection select(const BatchSource& source, const BatchJobOptions& options) {
+  if (!source.rows()) return select_batch_items(source.lengths, options.policy);
+  if (options.policy.row_tokens > 0 || options.policy.min_tokens > 0) {
+    throw Error(ErrorCode::usage, "rows of a packed dataset have one length; --max-length and --min-tokens are for sequences");
+  }
+  BatchSelection rows;
+  rows.items.lengths.assign(source.lengths.size(), source.row_tokens);
+  rows.items.costs = source.costs;
+  rows.items.tokens.assign(source.lengths.begin(), source.lengths.end());
+  rows.sequences.resize(source.lengths.size());
+  std::iota(rows.sequences.begin(), rows.sequences.end(), std::int64_t{0});
+  rows.tokens = std::accumulate(source.lengths.begin(), source.lengths.end(), std::int64_t{0});
+  return rows;
+}
+
+/// The files of the output, epoch by epoch.
+class PlanWriter {
+ public:
+  PlanWriter(const std::string& folder, const BatchSelection& selection, const BatchOptions& options)
+      : selection_(selection),
+        options_(options),
+        offsets_(folder, "batch_offsets.npy", "<i8"),
+        groups_(folder, "group.npy", "<i4"),
+        members_(folder, "members.npy", "<i8"),
+        pads_(folder, "pad_length.npy", "<i4"),
+        real_(folder, "real_tokens.npy", "<i8") {
+    if (selection.cut) kept_.emplace(folder, "kept_tokens.npy", "<i4");
+    offsets_.append(std::int64_t{0});
+  }
+
+  /// Is the weights' file needed? Every epoch answers the same.
+  void begin_weights(const std::string& folder) { weights_.emplace(folder, "weights.npy", "<f4"); }
+
+  void write(const BatchEpoch& epoch) {
+    const BatchItems& items = selection_.items;
+    std::vector<std::int64_t> members, offsets, real;
+    std::vector<std::int32_t> kept, groups;
+    members.reserve(epoch.items.size());
+    for (const std::uint32_t item : epoch.items) members.push_back(selection_.sequences[item]);
+    if (kept_) {
+      for (const std::uint32_t item : epoch.items) kept.push_back(items.lengths[item]);
+    }
+    for (std::int64_t b = 0; b < epoch.batches(); ++b) {
+      const auto begin = static_cast<std::size_t>(epoch.begin[static_cast<std::size_t>(b)]);
+      const auto end = static_cast<std::size_t>(epoch.begin[static_cast<std::size_t>(b) + 1]);
+      std::int64_t tokens = 0;
+      for (std::size_t i = begin; i < end; ++i) {
+        if (epoch.weights.empty() || epoch.weights[i] > 0) tokens += items.real_tokens(epoch.items[i]);
+      }
+      real.push_back(tokens);
+      offsets.push_back(written_ + static_cast<std::int64_t>(end));
+      groups.push_back(static_cast<std::int32_t>(b / options_.group_size()));
+    }
+    written_ += static_cast<std::int64_t>(members.size());
+    offsets_.append(std::span<const std::int64_t>(offsets));
+    groups_.append(std::span<const std::int32_t>(groups));
+    if (kept_) kept_->append(std::span<const std::int32_t>(kept));
+    members_.append(std::span<const std::int64_t>(members));
+    pads_.append(std::span<const Length>(epoch.pad_length));
+    real_.append(std::span<const std::int64_t>(real));
+    if (weights_) weights_->append(std::span<const float>(epoch.weights));
+  }
+
+  /// Sorted by name.
+  std::vector<ManifestFile> finish() {
+    std::vector<ManifestFile> files;
+    files.push_back(offsets_.finish());
+    files.push_back(groups_.finish());
+    if (kept_) files.push_back(kept_->finish());
+    files.push_back(members_.finish());
+    files.push_back(pads_.finish());
+    files.push_back(real_.finish());
+    if (weights_) files.push_back(weights_->finish());
+    return files;
+  }
+
+ private:
+  const BatchSelection& selection_;
+  const BatchOptions& options_;
+  NpyWriter offsets_, groups_, members_, pads_, real_;
+  std::optional<NpyWriter> kept_, weights_;
+  std::int64_t written_ = 0;  // items
+};
+
+void add(BatchTotals& sum, const BatchTotals& totals) {
+  sum.items = checked_add(sum.items, totals.items, "items");
+  sum.tokens = checked_add(sum.tokens, totals.tokens, "tokens");
+}
+
+/// An epoch's figures into the result.
+void count_epoch(const BatchSelection& selection, const BatchOptions& options, const BatchEpoch& epoch, bool first,
+                 BatchResult& result) {
+  const BatchStats stats = batch_stats(selection.items, options, epoch);
+  BatchManifest& manifest = result.manifest;
+  if (first) {
+    manifest.batches_per_epoch = stats.batches;
+    result.length_correlation = stats.length_correlation;
+  }
+  ensure(stats.batches == manifest.batches_per_epoch, "an epoch has another number of batches");
+  manifest.real_tokens = checked_add(manifest.real_tokens, stats.real_tokens, "tokens");
+  manifest.padded_tokens = checked_add(manifest.padded_tokens, stats.padded_tokens, "padded tokens");
+  manifest.padded_squares += stats.padded_squares;
+  result.real_squares += stats.real_squares;
+  manifest.shapes = std::max(manifest.shapes, stats.shapes);
+  manifest.largest_batch = std::max(manifest.largest_batch, stats.largest_batch);
+  manifest.imbalance = std::max(manifest.imbalance, stats.imbalance);
+  manifest.free_imbalance = std::max(manifest.free_imbalance, stats.free_imbalance);
+  add(manifest.repeated, epoch.repeated);
+  add(manifest.dropped, epoch.dropped);
+  // Every item once, and the tail on top: nothing is lost without being counted.
+  ensure(stats.real_tokens ==
+             selection.tokens - epoch.dropped.tokens + (options.tail == BatchTail::repeat ? epoch.repeated.tokens : 0),
+         "the batches of an epoch do not hold the tokens that were selected");
+}
+
+BatchManifest describe(const BatchSource& source, const BatchSelection& selection, const BatchJobOptions& options) {
+  BatchManifest manifest;
+  manifest.tool_version = kVersion;
+  manifest.rows = source.rows();
+  manifest.source_sequences = static_cast<std::int64_t>(source.lengths.size());
+  for (const std::int64_t length : source.lengths) {
+    manifest.source_tokens = checked_add(manifest.source_tokens, length, "source tokens");
+  }
+  manifest.items = static_cast<std::int64_t>(selection.items.size());
+  manifest.tokens = selection.tokens;
+  manifest.epochs = options.epochs;
+  manifest.plan = options.plan;
+  manifest.policy = options.policy;
+  manifest.read_options = recorded_read_options(options.read);
+  manifest.cost = options.cost;
+  manifest.lengths_hash = lengths_hash(source.lengths);
+  manifest.source_manifest_hash = source.manifest_hash;
+  manifest.sources = source.sources;
+  manifest.removed = selection.removed;
+  manifest.removed[static_cast<std::size_t>(RemovalCause::null)].sequences = source.null_records;
+  manifest.removed[static_cast<std::size_t>(RemovalCause::empty)].sequences -= source.null_records;  // both have length 0
+  return manifest;
+}
+
+}  // namespace
+
+BatchResult batch(const std::vector<std::string>& inputs, const std::string& output, const BatchJobOptions& options,
+                  const RunContext& context) {
+  // What can be refused is refused before anything is read; the place is ours from here on.
+  check_options(options);
+  check_output_apart(output, inputs);
+  check_output_place(output, options.force);
+  std::optional<StagedOutput> staged;
+  if (!options.dry_run) staged.emplace(output, options.force, context.diagnostics);
+
+  // Lengths, and what is taken of them.
+  const BatchSource source = read_batch_source(inputs, options.read, context);
+  const BatchSelection selection = select(source, options);
+  BatchOptions plan = options.plan;
+  plan.fixed_length = options.policy.row_tokens;
+  check_batch_items(selection.items, plan, selection.sequences);
+  BatchResult result;
+  result.manifest = describe(source, selection, options);
+
+  // Every epoch is planned alone, in any number of workers, and written in order.
+  context.progress.begin_stage("batching", options.epochs * static_cast<std::int64_t>(selection.items.size()), "sequences");
+  std::optional<PlanWriter> writer;
+  if (staged) writer.emplace(staged->folder(), selection, plan);
+  std::optional<BatchEpoch> first;  // kept until the second one was compared with it
+  std::int64_t produced = 0, consumed = 0;
+  ordered_map(
+      context.pool, default_in_flight(context.pool), context.stop,
+      [&]() -> std::optional<std::int64_t> {
+        if (produced == options.epochs) return std::nullopt;
+        return produced++;
+      },
+      [&](std::int64_t epoch) { return plan_batches(selection.items, plan, epoch); },
+      [&](BatchEpoch&& epoch) {
+        count_epoch(selection, plan, epoch, consumed == 0, result);
+        if (consumed == 0 && writer && !epoch.weights.empty()) writer->begin_weights(staged->folder());
+        if (writer) writer->write(epoch);
+        if (consumed == 1) result.repeat_share = repeat_share(*first, epoch, selection.items.size());
+        first.reset();
+        if (consumed == 0) first = std::move(epoch);
+        ++consumed;
+        context.progress.advance(static_cast<std::int64_t>(selection.items.size()));
+      });
+  context.progress.end_stage();
+  if (result.manifest.batches_per_epoch == 0 && result.manifest.items > 0) {
+    throw Error(ErrorCode::usage, fmt::format("--tail drop leaves nothing: {} sequences do not fill one step of {} batches",
+                                              with_commas(result.manifest.items), with_commas(plan.group_size())));
+  }
+  if (!writer) return result;
+
+  result.manifest.files = writer->finish();
+  for (const ManifestFile& file : result.manifest.files) result.bytes_written += file.bytes;
+  staged->write_file("manifest.json", to_json(result.manifest));
+  staged->publish();
+  return result;
+}
+
+}  // namespace shardpack

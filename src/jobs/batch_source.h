@@ -1,0 +1,33 @@
+// What is to be batched, from any input: lengths of sequences, or rows of a packed dataset with the cost of their segments.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shardpack/batch_plan.h"
+#include "shardpack/formats.h"
+#include "shardpack/manifest.h"
+#include "shardpack/run_context.h"
+
+namespace shardpack {
+
+struct BatchSource {
+  std::vector<std::int64_t> lengths;  ///< of every sequence (the empty ones too), or the tokens of every row
+  std::vector<std::int64_t> costs;    ///< rows: sum of squared segment lengths
+  Length row_tokens = 0;              ///< rows: slots; 0 for sequences
+  std::int64_t null_records = 0;      ///< of the empty sequences
+  std::vector<ManifestSource> sources;
+  std::optional<std::string> manifest_hash;  ///< rows: of the packed dataset's manifest.json
+
+  bool rows() const { return row_tokens > 0; }
+};
+
+/// \throws what scan(), read_lengths() and the packed dataset's readers throw
+BatchSource read_batch_source(const std::vector<std::string>& inputs, const ReadOptions& read, const RunContext& context);
+
+/// XXH3-128 of the lengths as little-endian 64-bit numbers: what the plan was made for.
+std::string lengths_hash(const std::vector<std::int64_t>& lengths);
+
+}  // namespace shardpack
