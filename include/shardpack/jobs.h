@@ -86,7 +86,7 @@ struct PackResult {
   std::int64_t shuffle_window_tokens = 0;  ///< tokens of the largest partition: rows are shuffled within it
   std::int64_t partitions = 0;
   std::vector<ManifestGroup> groups;  ///< over all partitions, ascending by key; empty without a group column
-  bool verified = false;  ///< the conservation equations held (always, unless dry run)
+  bool verified = false;              ///< the conservation equations held (always, unless dry run)
 };
 PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
                 const RunContext& context);

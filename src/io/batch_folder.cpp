@@ -32,10 +32,8 @@ bool has_manifest_of(const std::string& path, std::string_view format) {
 }
 
 BatchFolder::BatchFolder(const std::string& path)
-    : folder_(fs::path(manifest_path(path)).parent_path().string()),
-      manifest_(batch_manifest_from_json(read_small_file(manifest_path(path)), manifest_path(path))) {
-  if (folder_.empty()) folder_ = ".";
-}
+    : folder_((fs::path(manifest_path(path)).parent_path() / "").string()),
+      manifest_(batch_manifest_from_json(read_small_file(manifest_path(path)), manifest_path(path))) {}
 
 bool BatchFolder::lists(std::string_view file) const {
   return std::any_of(manifest_.files.begin(), manifest_.files.end(), [&](const ManifestFile& f) { return f.name == file; });
@@ -43,8 +41,8 @@ bool BatchFolder::lists(std::string_view file) const {
 
 PackedArray BatchFolder::open_array(std::string_view stem) const {
   const std::string name = std::string(stem) + ".npy";
-  if (!lists(name)) throw Error(ErrorCode::bad_data, "the manifest does not list it", folder_ + "/" + name);
-  PackedArray array(folder_ + "/" + name);
+  if (!lists(name)) throw Error(ErrorCode::bad_data, "the manifest does not list it", folder_ + name);
+  PackedArray array(folder_ + name);
   if (array.shape().size() != 1) throw Error(ErrorCode::bad_data, "expected a one-dimensional array", array.path());
   return array;
 }
@@ -52,7 +50,7 @@ PackedArray BatchFolder::open_array(std::string_view stem) const {
 std::vector<float> BatchFolder::read_weights(std::int64_t first, std::int64_t count) const {
   std::vector<float> weights(static_cast<std::size_t>(count), 1.0F);
   if (!lists("weights.npy")) return weights;
-  const File file(folder_ + "/weights.npy", File::Mode::read);
+  const File file(folder_ + "weights.npy", File::Mode::read);
   const NpyHeader header = read_npy_header(file);
   if (header.descr != "<f4" || header.shape.size() != 1 || header.fortran_order) {
     throw Error(ErrorCode::bad_data, "expected a one-dimensional array of <f4", file.shown());

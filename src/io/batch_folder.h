@@ -22,6 +22,7 @@ class BatchFolder {
   /// Reads and checks the manifest; opens nothing else. \throws what batch_manifest_from_json() throws, Error{io}
   explicit BatchFolder(const std::string& path);
 
+  /// Empty for the working folder, else with a slash at its end.
   const std::string& folder() const { return folder_; }
   const BatchManifest& manifest() const { return manifest_; }
   bool lists(std::string_view file) const;

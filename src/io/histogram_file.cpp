@@ -167,11 +167,15 @@ class TableReader {
       const std::int64_t length = whole_number(fields[length_column_], "length");
       if (columns_ == 1) return found_(length, std::nullopt, std::nullopt);
       const std::int64_t count = whole_number(fields[count_column_], "count");
-      found_(length, count, group_column_ ? std::optional(group_of(fields[*group_column_])) : std::nullopt);
+      std::optional<GroupKey> group;
+      if (group_column_ != kNoColumn) group.emplace(group_of(fields[group_column_]));
+      found_(length, count, group);
     });
   }
 
  private:
+  static constexpr std::size_t kNoColumn = static_cast<std::size_t>(-1);
+
   void take_header(const std::vector<std::string_view>& names) {
     for (std::size_t i = 0; i < names.size(); ++i) {
       if (names[i] != "length" && names[i] != "count" && names[i] != "group") {
@@ -187,7 +191,8 @@ class TableReader {
         (names[i] == "length" ? length_column_ : count_column_) = i;
       }
     }
-    if (group_column_ && columns_ < 3) throw Error(ErrorCode::bad_data, "a grouped histogram has length,count,group");
+    if (group_column_ != kNoColumn && columns_ < 3)
+      throw Error(ErrorCode::bad_data, "a grouped histogram has length,count,group");
   }
 
   const std::string& shown_;
@@ -195,7 +200,7 @@ class TableReader {
   std::int64_t line_number_ = 0;
   std::size_t columns_ = 0;  // 0 = not known yet
   std::size_t length_column_ = 0, count_column_ = 1;
-  std::optional<std::size_t> group_column_;
+  std::size_t group_column_ = kNoColumn;
 };
 
 void read_table(ByteStream& stream, const std::string& shown, const TakeLength& found) {

@@ -33,7 +33,7 @@ std::int64_t check_files(const BatchFolder& folder, IssueList& issues) {
   std::set<std::string> listed{std::string(kManifestName), std::string(kOwnerMarker)};
   for (const ManifestFile& file : folder.manifest().files) {
     listed.insert(file.name);
-    const std::string path = folder.folder() + "/" + file.name;
+    const std::string path = folder.folder() + file.name;
     std::error_code failed;
     if (!fs::is_regular_file(fs::symlink_status(path, failed)) || failed) {
       issues.add("missing", file.name, "not a regular file in the folder");
@@ -51,7 +51,7 @@ std::int64_t check_files(const BatchFolder& folder, IssueList& issues) {
     bytes += file.bytes;
   }
   std::vector<std::string> extra;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.folder())) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.folder().empty() ? "." : folder.folder())) {
     if (std::string name = entry.path().filename().string(); !listed.contains(name)) extra.push_back(std::move(name));
   }
   std::sort(extra.begin(), extra.end());
@@ -388,8 +388,8 @@ std::vector<std::string> checked_lines(const BatchManifest& manifest, const Veri
       fmt::format("files: {}, {}: sizes, XXH3-128, nothing else in the folder", manifest.files.size() + 1,
                   short_bytes(result.bytes)),
       fmt::format("cover: {} of {} {}: each once, the tail accounted for",
-                  manifest.epochs == 1 ? "1 epoch" : with_commas(manifest.epochs) + " epochs",
-                  with_commas(manifest.items), manifest.rows ? "rows" : "sequences"),
+                  manifest.epochs == 1 ? "1 epoch" : with_commas(manifest.epochs) + " epochs", with_commas(manifest.items),
+                  manifest.rows ? "rows" : "sequences"),
       fmt::format("batches: {} an epoch: equal numbers for {} ranks x {} micro-batches, none empty, none over its size or budget",
                   with_commas(manifest.batches_per_epoch), manifest.plan.world, manifest.plan.accumulation),
       fmt::format("totals: {} padded and {} real tokens: counted again", with_commas(manifest.padded_tokens),

@@ -115,7 +115,8 @@ void check_batch_items(const BatchItems& items, const BatchOptions& options, std
               fmt::format("{} tokens, padded to {}, are over the budget of --strategy {} alone; raise the budget, or set "
                           "--max-length with --overlong truncate or drop",
                           with_commas(*most), with_commas(padded), to_text(options.strategy)),
-              {}, fmt::format("sequence {}", with_commas(sequences.empty() ? place : sequences[static_cast<std::size_t>(place)])));
+              {},
+              fmt::format("sequence {}", with_commas(sequences.empty() ? place : sequences[static_cast<std::size_t>(place)])));
 }
 
 BatchEpoch plan_batches(const BatchItems& items, const BatchOptions& options, std::int64_t epoch) {

@@ -1,8 +1,8 @@
 // verify on a batch plan: each rule broken in a plan whose hashes are right, so that only the rule itself can tell.
 #include "jobs/verify_batches.h"
 
-#include <cstring>
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <set>
