@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/wrap.h"
+
 namespace shardpack {
 
 namespace {
 
-constexpr std::size_t kPageWidth = 100;
 constexpr std::size_t kTextColumn = 34;  // where the meaning of an option begins
 
 /// "-L, --seq-length, --row-tokens N"
@@ -36,28 +37,13 @@ std::string meaning(const Option& option) {
 
 /// Words of `text` in lines that begin at kTextColumn; the first line follows what `page` ends with.
 void append_wrapped(std::string& page, std::string_view text) {
-  const std::string indent(kTextColumn, ' ');
   std::size_t column = page.size() - (page.rfind('\n') + 1);
   if (column + 2 > kTextColumn) {
     page += '\n';
     column = 0;
   }
   page.append(kTextColumn - column, ' ');
-  column = kTextColumn;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find(' '), text.size());
-    if (column > kTextColumn && column + 1 + end > kPageWidth) {
-      page.append("\n").append(indent);
-      column = kTextColumn;
-    }
-    if (column > kTextColumn) {
-      page += ' ';
-      ++column;
-    }
-    page.append(text.substr(0, end));
-    column += end;
-    text.remove_prefix(std::min(end + 1, text.size()));
-  }
+  append_words(page, text, kTextColumn);
   page += '\n';
 }
 

@@ -156,17 +156,28 @@ auto each(const OptionValue& value, Understand understand) {
   return values;
 }
 
+/// "3M" as digits; "" for what is no such thing.
+std::string without_unit(const std::string& text) {
+  constexpr std::string_view kUnits = "kKmMbBgGtT";
+  const std::size_t unit = text.empty() ? std::string_view::npos : kUnits.find(text.back());
+  const std::string digits = text.substr(0, text.size() - std::min<std::size_t>(text.size(), 1));
+  if (unit == std::string_view::npos || digits.empty() || digits.find_first_not_of("0123456789") != std::string::npos) return {};
+  constexpr std::array<std::size_t, 5> kZeros{3, 6, 9, 9, 12};
+  return digits + std::string(kZeros[unit / 2], '0');
+}
+
 /// A count that may be long: digits, or a whole number in scientific notation.
 std::int64_t amount(const OptionValue& value, std::int64_t least) {
   const std::string& text = value.text();
-  if (text.find_first_of("eE") == std::string::npos) return count(value, least);
+  if (!text.empty() && text.find_first_not_of("0123456789") == std::string::npos) return count(value, least);
   double number = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   constexpr double kExact = 9007199254740992;  // 2^53: every whole number up to here
-  const bool whole = problem == std::errc{} && end == text.data() + text.size() && number >= 0 && number <= kExact &&
+  const bool whole = text.find_first_of("eE") != std::string::npos && problem == std::errc{} &&
+                     end == text.data() + text.size() && number >= 0 && number <= kExact &&
                      number == static_cast<double>(static_cast<std::int64_t>(number));
   if (!whole || number < static_cast<double>(least))
-    refuse(value, fmt::format("a whole number from {}, as in 300000000 or 3e8", least));
+    refuse(value, fmt::format("a whole number from {}, as in 300000000 or 3e8", least), without_unit(text));
   return static_cast<std::int64_t>(number);
 }
 
@@ -180,38 +191,40 @@ double rate(const OptionValue& value) {
 }
 
 /// Whole numbers from 0 with `separator` between them; `many` of them unless that is 0.
-std::vector<std::int64_t> numbers(const OptionValue& value, std::string_view text, char separator, std::size_t many = 0) {
+std::vector<std::int64_t> numbers(const OptionValue& value, std::string_view text, char separator, std::size_t many,
+                                  std::string_view expected) {
   std::vector<std::int64_t> all;
   for (const char *at = text.data(), *const end = at + text.size();;) {
     std::int64_t number = 0;
     const auto [stop, problem] = std::from_chars(at, end, number);
-    if (problem != std::errc{} || number < 0 || (stop != end && *stop != separator)) refuse(value, value.option.value);
+    if (problem != std::errc{} || number < 0 || (stop != end && *stop != separator)) refuse(value, expected);
     all.push_back(number);
     if (stop == end) break;
     at = stop + 1;
   }
-  if (many != 0 && all.size() != many) refuse(value, value.option.value);
+  if (many != 0 && all.size() != many) refuse(value, expected);
   return all;
+}
+std::vector<std::int64_t> numbers(const OptionValue& value, char separator, std::size_t many = 0) {
+  return numbers(value, value.text(), separator, many, value.option.value);
 }
 
 Curriculum curriculum(const OptionValue& value) {
+  constexpr std::string_view kLinear = "fixed_linear:START:MAX:STEP:STEPS", kRoot = "fixed_root:START:MAX:STEP:STEPS:DEGREE",
+                             kDiscrete = "fixed_discrete:LENGTH,...:LAST_STEP,...";
   const std::string_view text = value.text(), name = text.substr(0, text.find(':'));
   const std::string_view rest = name.size() < text.size() ? text.substr(name.size() + 1) : std::string_view();
   Curriculum result;
-  if (name == "fixed_discrete" && !rest.empty()) {
+  if (name == "fixed_discrete") {
     result.kind = CurriculumKind::fixed_discrete;
     const std::size_t colon = rest.find(':');
-    result.lengths = numbers(value, rest.substr(0, colon), ',');
-    if (colon != std::string_view::npos) result.until = numbers(value, rest.substr(colon + 1), ',');
+    result.lengths = numbers(value, rest.substr(0, colon), ',', 0, kDiscrete);
+    if (colon != std::string_view::npos) result.until = numbers(value, rest.substr(colon + 1), ',', 0, kDiscrete);
     return result;
   }
   const bool root = name == "fixed_root";
-  if (!root && name != "fixed_linear") {
-    refuse(
-        value,
-        "fixed_linear:START:MAX:STEP:STEPS, fixed_root:START:MAX:STEP:STEPS:DEGREE or fixed_discrete:LENGTH,...:LAST_STEP,...");
-  }
-  const std::vector<std::int64_t> given = numbers(value, rest, ':', root ? 5 : 4);
+  if (!root && name != "fixed_linear") refuse(value, fmt::format("{}, {} or {}", kLinear, kRoot, kDiscrete));
+  const std::vector<std::int64_t> given = numbers(value, rest, ':', root ? 5 : 4, root ? kRoot : kLinear);
   result.kind = root ? CurriculumKind::fixed_root : CurriculumKind::fixed_linear;
   result.start = given[0];
   result.max = given[1];
@@ -445,7 +458,7 @@ constexpr Option kOptions[] = {
      [](S& s, const V& v) { s.ltd.ltd_layers = count(v); }},
     {"--layer-ids", "A,B,...", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
      "which layers drop tokens, counted from 0",
-     [](S& s, const V& v) { s.ltd.layer_ids = numbers(v, v.text(), ','); }},
+     [](S& s, const V& v) { s.ltd.layer_ids = numbers(v, ','); }},
     {"--micro-batch", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
      "rows of a rank and micro-step",
      [](S& s, const V& v) { s.ltd.micro_batch = count(v, 1); }},
@@ -502,7 +515,7 @@ constexpr Option kOptions[] = {
     {"--kept-at", "STEP:LAYER:ROW", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
      "print the kept slots of one row of a step's global batch, and write nothing",
      [](S& s, const V& v) {
-       const std::vector<std::int64_t> place = numbers(v, v.text(), ':', 3);
+       const std::vector<std::int64_t> place = numbers(v, ':', 3);
        s.kept_at = KeptPlace{place[0], place[1], place[2]};
      }},
     {"--write-indices", nullptr, nullptr, Section::ltd, kLtd, kNone, Kind::plain,
@@ -511,7 +524,7 @@ constexpr Option kOptions[] = {
     {"--window", "FIRST:COUNT", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
      "write indices and boundaries of these steps only",
      [](S& s, const V& v) {
-       const std::vector<std::int64_t> window = numbers(v, v.text(), ':', 2);
+       const std::vector<std::int64_t> window = numbers(v, ':', 2);
        s.ltd.window = StepWindow{window[0], window[1]};
      }},
     {"--index-cap", "SIZE", "1G", Section::ltd, kLtd, kNone, Kind::plain,
@@ -610,7 +623,7 @@ constexpr Option kOptions[] = {
      "rows a step that the data loader really gives",
      [](S& s, const V& v) { s.lint.loader_batch = count(v, 1); }},
     {"--layer-prefix", "TEXT", nullptr, Section::checks, kLint, kLint, Kind::plain,
-     "names of the model's layers up to their number, as in transformer.h. (digits in it bind the wrong layers)",
+     "names of the model's layers up to their number, as in transformer.h. (digits in it can bind the wrong layers)",
      [](S& s, const V& v) { s.lint.layer_prefix = text(v); }},
     {"--row", "N", nullptr, Section::checks, kInspect, kInspect, Kind::plain,
      "show row N as a picture of its segments; of a batch plan: batch N",

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/checked.h"
 #include "base/nearest.h"
 #include "base/units.h"
 #include "io/file.h"
@@ -253,11 +254,9 @@ void check_mask(Check& check) {
                 "write the name of the mask argument of the model's layers, as in \"attention_mask\"");
   }
   if (!encoder && check.options.packed) {
-    check.warn(
-        ltd_path("model_type"),
-        "a decoder's mask is cut to its first rows and columns, not gathered, and position ids keep their full length: right for "
-        "a plain causal mask, wrong for packed or padded rows",
-        "drop tokens with shardpack's indices, which keep segments and positions (cu_seqlens.npy)");
+    check.warn(ltd_path("model_type"),
+               "the trainer's own dropping is wrong for packed rows: it gathers neither a decoder's mask nor position ids",
+               "drop tokens by the kept slots and cu_seqlens.npy of 'shardpack ltd'");
   }
 }
 
@@ -270,12 +269,14 @@ void check_pipeline(Check& check) {
               "train without pipeline stages");
 }
 
-/// Data-parallel ranks, as given or as the batch sizes imply.
+/// Data-parallel ranks, as given or as the batch sizes imply; nothing when they do not multiply.
 std::optional<std::int64_t> world_of(const Check& check) {
   if (check.options.world) return check.options.world;
   const DeepSpeedSettings& s = check.settings;
   if (!s.global_batch || !s.micro_batch || !s.accumulation || *s.micro_batch < 1 || *s.accumulation < 1) return std::nullopt;
-  return *s.global_batch / *s.micro_batch / *s.accumulation;
+  const std::int64_t rows_of_rank = checked_mul(*s.micro_batch, *s.accumulation, "rows of a step");
+  if (*s.global_batch % rows_of_rank != 0) return std::nullopt;
+  return *s.global_batch / rows_of_rank;
 }
 
 void check_rank_seeds(Check& check) {
@@ -301,14 +302,22 @@ void check_batch(Check& check) {
              micro = positive("train_micro_batch_size_per_gpu", s.micro_batch),
              accumulation = positive("gradient_accumulation_steps", s.accumulation);
   if (!batch) return;
-  const std::int64_t known =
-      (micro ? *s.micro_batch : 1) * (accumulation ? *s.accumulation : 1) * check.options.world.value_or(1);
-  const bool complete = micro && accumulation && check.options.world;
+  std::int64_t known = 1;
+  bool complete = true;
+  const auto factor = [&](bool given, const std::optional<std::int64_t>& value, const char* name) {
+    complete = complete && given;
+    if (!given) return std::string(name);
+    known = checked_mul(known, *value, "rows of a step");
+    return std::to_string(*value);
+  };
+  const std::string of_micro = factor(micro, s.micro_batch, "micro-batch"),
+                    of_accumulation = factor(accumulation, s.accumulation, "accumulation"),
+                    of_ranks = factor(check.options.world.has_value(), check.options.world, "ranks");
   if (*s.global_batch % known != 0 || (complete && *s.global_batch != known)) {
+    const std::int64_t below = *s.global_batch - *s.global_batch % known;
     check.error("train_batch_size",
-                fmt::format("the trainer stops: micro-batch x accumulation x ranks is {}{}, not {}",
-                            complete ? "" : "a multiple of ", known, *s.global_batch),
-                fmt::format("make it {}{}", complete ? "" : "a multiple of ", known));
+                fmt::format("the trainer stops: {} is not {} x {} x {}", *s.global_batch, of_micro, of_accumulation, of_ranks),
+                complete || below == 0 ? fmt::format("write {}", known) : fmt::format("write {} or {}", below, below + known));
   }
   if (check.options.loader_batch && *check.options.loader_batch != *s.global_batch) {
     check.warn("train_batch_size",

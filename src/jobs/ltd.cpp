@@ -27,6 +27,12 @@ namespace {
 
 const LtdRowTable* table_of(const std::optional<LtdRows>& rows) { return rows ? &rows->table : nullptr; }
 
+/// Optimizer steps of the run.
+std::int64_t steps_of(const LtdSetup& setup, const std::optional<LtdRows>& rows) {
+  if (setup.budget.kind == BudgetKind::steps) return setup.budget.amount;
+  return static_cast<std::int64_t>(make_ltd_table(setup.schedule, setup.budget, setup.rate, table_of(rows)).steps.size());
+}
+
 /// What the figures say that nobody asked for.
 std::vector<std::string> warnings_of(const LtdSetup& setup, const LtdTable& table, const LtdAttention& attention) {
   std::vector<std::string> warnings;
@@ -227,14 +233,16 @@ LtdResult ltd(const std::string& rows_path, const std::string& output, const Ltd
 
 KeptSlots ltd_kept_at(const std::string& rows_path, const LtdOptions& options, const KeptPlace& place,
                       const RunContext& context) {
+  if (place.step > 0xFFFFFFFF) throw Error(ErrorCode::usage, "--kept-at: steps count to 2^32 - 1");
   std::optional<LtdRows> rows;
   if (!rows_path.empty()) rows = read_ltd_rows(rows_path, context);
   LtdOptions enough = options;  // one place asks for no budget
   if (!enough.total_steps && !enough.total_tokens && !enough.total_layer_tokens) enough.total_steps = place.step + 1;
   const LtdSetup setup = settle_ltd(enough, rows).setup;
+  if (const std::int64_t steps = steps_of(setup, rows); place.step >= steps)
+    throw Error(ErrorCode::usage, fmt::format("--kept-at: the run has the steps 0 to {}", with_commas(steps - 1)));
   KeptSlots kept{.place = place, .shape = shape_at(setup.schedule, place.step), .slots = {}};
   const std::int64_t batch = setup.schedule.global_batch() * kept.shape.pieces;
-  if (place.step > 0xFFFFFFFF) throw Error(ErrorCode::usage, "--kept-at: steps count to 2^32 - 1");
   if (std::find(setup.layer_ids.begin(), setup.layer_ids.end(), place.layer) == setup.layer_ids.end()) {
     throw Error(ErrorCode::usage, fmt::format("--kept-at: layer {} drops no tokens; those that do are {}", place.layer,
                                               fmt::join(setup.layer_ids, ", ")));

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/hash.h"
 #include "base/units.h"
 #include "exec/ordered_map.h"
@@ -11,7 +13,22 @@
 
 namespace shardpack {
 
+namespace {
+
+/// Shards are what people have at hand: say how they become rows.
+void check_is_packed(const std::string& path) {
+  const std::filesystem::path given(path);
+  std::error_code none;  // what cannot be looked at is refused by who opens it
+  const bool folder = std::filesystem::is_directory(given, none);
+  const bool packed = folder ? std::filesystem::exists(given / kManifestName, none) : given.filename() == kManifestName;
+  if (packed || !std::filesystem::exists(given, none)) return;
+  throw Error(ErrorCode::bad_data, fmt::format("not a packed dataset; make one: shardpack pack {} -L N -o packed", path), path);
+}
+
+}  // namespace
+
 LtdRows read_ltd_rows(const std::string& path, const RunContext& context) {
+  check_is_packed(path);
   const PackedDataset dataset(path);
   const Manifest& manifest = dataset.manifest();
   LtdRows rows;

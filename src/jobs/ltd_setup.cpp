@@ -62,14 +62,20 @@ void settle_batch(const LtdOptions& options, const DeepSpeedSettings& config, Lt
 /// Layers 0 to layers - 1: those given, else the middle ones.
 std::vector<std::int64_t> settle_layers(const LtdOptions& options, const DeepSpeedSettings& config, LtdSchedule& schedule) {
   std::vector<std::int64_t> ids = options.layer_ids;
-  if (ids.empty() && !options.ltd_layers && !options.layers) ids = config.layer_ids;
+  const bool from_config = ids.empty() && !options.ltd_layers && !options.layers;
+  if (from_config) ids = config.layer_ids;
   Number count = options.ltd_layers;
   if (!count && ids.empty() && !options.layers) count = config.ltd_layers;
   if (count && !ids.empty() && *count != static_cast<std::int64_t>(ids.size())) {
     refuse(fmt::format("--ltd-layers {}, but --layer-ids lists {}", *count, ids.size()));
   }
   if (ids.empty()) {
-    schedule.ltd_layers = count.value_or(std::max<std::int64_t>(schedule.layers - 2, 0));
+    if (!count && schedule.layers <= 2) {
+      refuse(fmt::format(
+          "no layer drops tokens: the first and the last of {} are kept whole; give --layer-ids, or 3 layers and more",
+          schedule.layers));
+    }
+    schedule.ltd_layers = count.value_or(schedule.layers - 2);
     if (schedule.ltd_layers < 0 || schedule.ltd_layers > schedule.layers) {
       refuse(fmt::format("--ltd-layers {} of --layers {}", schedule.ltd_layers, schedule.layers));
     }
@@ -78,12 +84,28 @@ std::vector<std::int64_t> settle_layers(const LtdOptions& options, const DeepSpe
     return ids;
   }
   std::sort(ids.begin(), ids.end());
-  if (std::adjacent_find(ids.begin(), ids.end()) != ids.end()) refuse("--layer-ids lists a layer twice");
-  if (ids.front() < 0 || ids.back() >= schedule.layers) {
-    refuse(fmt::format("--layer-ids: layers count from 0 to {}", schedule.layers - 1));
-  }
+  const auto refuse_ids = [&](const std::string& what) {
+    if (!from_config) refuse("--layer-ids: " + what);
+    throw Error(ErrorCode::bad_data, fmt::format("{}; see: shardpack lint {}", what, options.deepspeed), options.deepspeed,
+                fmt::format("{}.random_ltd_layer_id", kRandomLtd));
+  };
+  if (const auto twice = std::adjacent_find(ids.begin(), ids.end()); twice != ids.end())
+    refuse_ids(fmt::format("{} is listed twice", *twice));
+  if (const std::int64_t wrong = ids.front() < 0 ? ids.front() : ids.back(); wrong < 0 || wrong >= schedule.layers)
+    refuse_ids(fmt::format("{} is none of the {} layers (0 to {})", wrong, schedule.layers, schedule.layers - 1));
   schedule.ltd_layers = static_cast<std::int64_t>(ids.size());
   return ids;
+}
+
+/// What is refused is named as a flag; with a config it may be the config's.
+template <class Check>
+void saying_where_from(const std::optional<Json>& config, const std::string& path, Check check) {
+  try {
+    check();
+  } catch (const Error& error) {
+    if (!config) throw;
+    throw Error(error.code(), fmt::format("{} (what no flag gives is taken from {})", error.message(), path));
+  }
 }
 
 Budget settle_budget(const LtdOptions& options) {
@@ -107,6 +129,11 @@ LearningRate settle_rate(const LtdOptions& options, const LtdSetup& setup) {
   return rate;
 }
 
+/// A JSON path without the random-LTD section's own, which is long and known.
+std::string_view inside_section(std::string_view path) {
+  return path.starts_with(kRandomLtd) && path.size() > kRandomLtd.size() ? path.substr(kRandomLtd.size() + 1) : path;
+}
+
 }  // namespace
 
 SettledLtd settle_ltd(const LtdOptions& options, const std::optional<LtdRows>& rows) {
@@ -124,7 +151,7 @@ SettledLtd settle_ltd(const LtdOptions& options, const std::optional<LtdRows>& r
   if (schedule.layers < 1 || schedule.layers >= std::numeric_limits<std::uint32_t>::max())
     refuse("--layers counts from 1 to 2^32 - 2");
   setup.layer_ids = settle_layers(options, config, schedule);
-  settle_batch(options, config, schedule);
+  saying_where_from(settled.base, options.deepspeed, [&] { settle_batch(options, config, schedule); });
 
   const Number kept_max = first_of(options.kept_max, config.kept_max);
   schedule.curriculum = options.curriculum.value_or(config.curriculum);
@@ -139,7 +166,7 @@ SettledLtd settle_ltd(const LtdOptions& options, const std::optional<LtdRows>& r
   schedule.growth.max = kept_max.value_or(schedule.seq_length);
   schedule.growth.granularity = first_of(options.kept_step, config.kept_step).value_or(8);
   schedule.growth.ramp_steps = required(options.ramp_steps, config.ramp_steps, "--ramp-steps", "in how many steps does it grow");
-  check_schedule(schedule);
+  saying_where_from(settled.base, options.deepspeed, [&] { check_schedule(schedule); });
 
   setup.budget = settle_budget(options);
   setup.rate = settle_rate(options, setup);
@@ -163,7 +190,8 @@ std::string settle_deepspeed(const SettledLtd& settled, bool packed, const std::
                   fmt::format("{}; {} ('shardpack lint' lists everything)", finding.consequence, finding.fix), path,
                   finding.path);
     }
-    warnings.push_back(fmt::format("{}: {}: {}", kDeepSpeedFile, finding.path, finding.consequence));
+    warnings.push_back(
+        fmt::format("{}: {}: {}; {}", kDeepSpeedFile, inside_section(finding.path), finding.consequence, finding.fix));
   }
   return text;
 }

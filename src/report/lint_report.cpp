@@ -3,12 +3,15 @@
 #include <fmt/format.h>
 
 #include "base/printable.h"
+#include "base/wrap.h"
 #include "io/json.h"
 #include "report/figures.h"
 
 namespace shardpack {
 
 namespace {
+
+constexpr std::size_t kIndent = 4;  ///< of what does not fit on a finding's first line
 
 const char* name(Severity severity) { return severity == Severity::error ? "error" : "warning"; }
 
@@ -17,8 +20,11 @@ const char* name(Severity severity) { return severity == Severity::error ? "erro
 std::string lint_to_text(const LintResult& result, std::string_view path) {
   std::string text;
   for (const Finding& finding : result.findings) {
-    text += fmt::format("{}: {}\n  {}: {}\n  fix: {}\n", name(finding.severity), printable(finding.path), finding.rule,
-                        printable(finding.consequence), printable(finding.fix));
+    text += fmt::format("{}: {}\n  ", name(finding.severity), printable(finding.path));
+    append_words(text, fmt::format("{}: {}", finding.rule, printable(finding.consequence)), kIndent);
+    text += "\n  ";
+    append_words(text, "fix: " + printable(finding.fix), kIndent);
+    text += '\n';
   }
   return text + fmt::format("{}: {}, {}; {}{}\n", path, counted(result.count(Severity::error), "error", "errors"),
                             counted(result.count(Severity::warning), "warning", "warnings"),

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "base/wrap.h"
 #include "report/figures.h"
 
 namespace shardpack {
@@ -12,6 +13,7 @@ namespace shardpack {
 namespace {
 
 constexpr std::size_t kShownPlateaus = 16;
+constexpr std::int64_t kBarColumns = 20;  ///< of a row that is kept whole
 
 std::string schedule_text(const LtdSetup& setup) {
   const LtdSchedule& schedule = setup.schedule;
@@ -60,6 +62,14 @@ std::string rate_text(const LearningRate& rate) {
   return fmt::format("peak {:g}, {} to {:g}, warm-up over {} LayerTokens, end at {}", rate.peak,
                      kLrDecays[static_cast<std::size_t>(rate.decay)], rate.decay == LrDecay::constant ? rate.peak : rate.min,
                      with_commas(rate.warmup_layer_tokens), with_commas(rate.decay_layer_tokens));
+}
+
+/// A report line that goes on below its value where it would leave the page.
+std::string wrapped_line(std::string_view label, std::string_view value) {
+  std::string text = report_line(label, "");
+  text.pop_back();  // its newline
+  append_words(text, value, text.size());
+  return text + '\n';
 }
 
 /// The figures that ltd and inspect have in common.
@@ -139,19 +149,20 @@ std::string ltd_view_to_text(const LtdView& view, const std::string& path) {
   text += report_line("budget", budget_text(manifest));
   text += report_line("lr", rate_text(setup.rate));
   text += report_line("selection", fmt::format("{}, seed {}", kKeptModes[static_cast<std::size_t>(setup.mode)], setup.seed));
-  if (manifest.dataset) text += report_line("dataset", packed_text(manifest));
-  for (const std::string& warning : manifest.warnings) text += report_line("warning", warning);
+  if (manifest.dataset) text += wrapped_line("dataset", packed_text(manifest));
+  for (const std::string& warning : manifest.warnings) text += wrapped_line("warning", warning);
 
-  text += fmt::format("plateaus\n  {:>11} {:>11} {:>7} {:>7}  {:<32} {:>20} {:>12}\n", "first step", "steps", "kept", "row", "",
-                      "LayerTokens", "lr at first");
+  text += fmt::format("plateaus\n  {:>11} {:>11} {:>7} {:>7}  {:<{}} {:>20} {:>12}\n", "first step", "steps", "kept", "row", "",
+                      kBarColumns, "LayerTokens", "lr at first");
   const std::size_t count = view.plateaus.size(), shown = std::min(count, kShownPlateaus);
   for (std::size_t i = 0; i < shown; ++i) {
     const std::size_t p = shown < 2 ? 0 : i * (count - 1) / (shown - 1);
     const LtdPlateau& plateau = view.plateaus[p];
-    const std::int64_t bar = 32 * plateau.shape.kept / std::max<std::int64_t>(setup.schedule.seq_length, 1);
-    text += fmt::format("  {:>11} {:>11} {:>7} {:>7}  {:<32} {:>20} {:>12.4g}\n", with_commas(plateau.first_step),
+    const std::int64_t bar = kBarColumns * plateau.shape.kept / std::max<std::int64_t>(setup.schedule.seq_length, 1);
+    text += fmt::format("  {:>11} {:>11} {:>7} {:>7}  {:<{}} {:>20} {:>12.4g}\n", with_commas(plateau.first_step),
                         with_commas(plateau.steps), plateau.shape.kept, plateau.shape.row_tokens,
-                        std::string(static_cast<std::size_t>(bar), '#'), with_commas(plateau.layer_tokens), view.rates[p]);
+                        std::string(static_cast<std::size_t>(bar), '#'), kBarColumns, with_commas(plateau.layer_tokens),
+                        view.rates[p]);
   }
   if (count > shown) text += fmt::format("  {} of {} plateaus (--json and plateaus.json have all)\n", shown, count);
   return text;

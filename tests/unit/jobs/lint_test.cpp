@@ -163,6 +163,16 @@ TEST_CASE("warnings of the random-LTD section") {
     const Finding finding = only(c, options);
     check(finding, Severity::warning, "layer-binding", kLtd + "random_ltd_layer_id");
     CHECK(finding.consequence.find("layer 0") != std::string::npos);
+    // A digit binds wrongly when its number is looked for before its layer: the first number is, from layer 0 on; the others
+    // are looked for from the layer after the last bound one.
+    for (const std::string prefix : {"h2.layer.", "h.2.", "model10x."}) {
+      options.layer_prefix = prefix;
+      CHECK(lint_of(c, options).findings.empty() == (prefix != "model10x."));
+    }
+    options.layer_prefix = "h3.layer.";
+    c.layer_ids = "[1, 3, 5]";
+    c.count = "3";
+    CHECK(only(c, options).consequence.find("number 3 is found in the name 'h3.layer.2'") != std::string::npos);
   }
   SECTION("outer switch") {
     c.outer = "false";
@@ -198,10 +208,20 @@ TEST_CASE("batches and curricula") {
   Config c;
   c.top = "\"train_batch_size\": 5, \"train_micro_batch_size_per_gpu\": 2";
   check(only(c), Severity::error, "batch", "train_batch_size");
+  CHECK(only(c).consequence == "the trainer stops: 5 is not 2 x accumulation x ranks");
+  CHECK(only(c).fix == "write 4 or 6");
+  // Sizes that do not multiply tell no number of ranks: the one finding is the batch's.
+  c.top = "\"train_batch_size\": 60, \"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 2";
+  CHECK(only(c).consequence == "the trainer stops: 60 is not 4 x 2 x ranks");
+  CHECK(only(c).fix == "write 56 or 64");
+  c.top = "\"train_batch_size\": 6, \"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 2";
+  CHECK(only(c).fix == "write 8");
   LintOptions options;
   options.world = 1;
   c.top = "\"train_batch_size\": 8, \"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 2";
   check(only(c, options), Severity::error, "batch", "train_batch_size");
+  CHECK(only(c, options).consequence == "the trainer stops: 8 is not 2 x 2 x 1");
+  CHECK(only(c, options).fix == "write 4");
   c.top =
       "\"curriculum_learning\": {\"enabled\": true, \"curriculum_type\": \"seqlen\", \"min_difficulty\": 8, \"max_difficulty\": "
       "64, "

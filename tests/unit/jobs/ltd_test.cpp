@@ -1,6 +1,7 @@
 // ltd: options from everywhere, the folder that they make, and verify on it whole and damaged.
 #include "shardpack/ltd.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 
@@ -377,6 +378,95 @@ TEST_CASE("options that do not fit together") {
   options = small_run();
   options.curriculum = Curriculum{.kind = CurriculumKind::fixed_discrete, .lengths = {8}};
   CHECK(refusal(options, ErrorCode::usage, folder.path("packed")).find("packed rows are whole") != std::string::npos);
+}
+
+TEST_CASE("a run in which no layer drops tokens, and layers that are none") {
+  LtdOptions options = small_run();
+  options.layers = 2;
+  CHECK(refusal(options) ==
+        "no layer drops tokens: the first and the last of 2 are kept whole; give --layer-ids, or 3 layers and more");
+  options.layer_ids = {1};
+  CHECK(refusal(options) == "accepted");
+  options.layer_ids = {2};
+  CHECK(refusal(options) == "--layer-ids: 2 is none of the 2 layers (0 to 1)");
+  options.layer_ids = {1, 1};
+  CHECK(refusal(options) == "--layer-ids: 1 is listed twice");
+  options.layer_ids.clear();
+  options.ltd_layers = 0;  // asked for: a run to compare with
+  CHECK(refusal(options) == "accepted");
+}
+
+TEST_CASE("what is wrong in the config is not blamed on a flag") {
+  const TempFolder folder;
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string text = kGpt2;
+    text.replace(text.find(from), from.size(), to);
+    return folder.write("ds.json", text);
+  };
+  LtdOptions options;
+  options.total_steps = 8;
+  Place place;
+  const auto fault = [&]() -> std::string {
+    try {
+      ltd("", folder.path("out"), options, place.context());
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "accepted";
+  };
+  options.deepspeed = changed("[1,2,3,4,5,6,7,8,9,10]", "[1,2,13]");
+  CHECK(fault() == options.deepspeed +
+                       ": data_efficiency.data_routing.random_ltd.random_ltd_layer_id: 13 is none of the 12 layers (0 to 11); "
+                       "see: shardpack lint " +
+                       options.deepspeed);
+  options.deepspeed = changed("[1,2,3,4,5,6,7,8,9,10]", "[1,2,2]");
+  CHECK(fault().find("random_ltd_layer_id: 2 is listed twice") != std::string::npos);
+  options.deepspeed = changed("\"min_value\": 128", "\"min_value\": 4");
+  CHECK(fault().find("(what no flag gives is taken from " + options.deepspeed + ")") != std::string::npos);
+}
+
+TEST_CASE("a place after the run's last step has no kept slots") {
+  LtdOptions options = small_run();
+  Place place;
+  const auto fault = [&](std::int64_t step) -> std::string {
+    try {
+      ltd_kept_at("", options, {step, 1, 0}, place.context());
+    } catch (const Error& error) {
+      return error.message();
+    }
+    return "accepted";
+  };
+  CHECK(fault(7) == "accepted");
+  CHECK(fault(8) == "--kept-at: the run has the steps 0 to 7");
+  options.total_steps.reset();
+  CHECK(fault(1000) == "accepted");  // without a budget every step may be asked for
+  CHECK(fault(std::int64_t{1} << 32) == "--kept-at: steps count to 2^32 - 1");
+  options.total_layer_tokens = 1500;
+  const TempFolder folder;
+  const std::int64_t steps = make(folder.path("out"), options).manifest.steps;
+  CHECK(fault(steps - 1) == "accepted");
+  CHECK(fault(steps) == "--kept-at: the run has the steps 0 to " + std::to_string(steps - 1));
+}
+
+TEST_CASE("shards are no packed rows, and the warning of packed rows says what to do") {
+  const TempFolder folder;
+  const std::string file = folder.write("data.jsonl", "{}\n");
+  CHECK(refusal(small_run(), ErrorCode::bad_data, file) ==
+        "not a packed dataset; make one: shardpack pack " + file + " -L N -o packed");
+  CHECK(refusal(small_run(), ErrorCode::bad_data, folder.path()).find("make one: shardpack pack") != std::string::npos);
+
+  const std::string packed = folder.path("packed");
+  std::filesystem::create_directory(packed);
+  write_tiny_dataset(packed);
+  LtdOptions options = small_run();
+  options.kept_step = 8;
+  options.kept_start = 8;
+  const std::vector<std::string> warnings = make(folder.path("out"), options, packed).manifest.warnings;
+  const auto about = [](const std::string& warning) { return warning.starts_with("ds_config.json: model_type: "); };
+  const auto found = std::find_if(warnings.begin(), warnings.end(), about);
+  REQUIRE(found != warnings.end());
+  CHECK(found->find("cu_seqlens.npy") != std::string::npos);
+  CHECK(found->size() < 260);
 }
 
 }  // namespace
