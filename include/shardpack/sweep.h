@@ -23,7 +23,7 @@ inline constexpr std::int64_t kOrderedSequences = std::int64_t{1} << 18;
 
 struct SweepOptions {
   std::vector<Length> row_tokens;  ///< slots in a row
-  std::vector<Overlong> overlong{Overlong::split};
+  std::vector<Overlong> overlong;  ///< empty = split, or drop where sequences are kept together, which are never cut
   std::vector<std::string> packers{"auto", "lpfhp", "spfhp", "none", "sequential", "concat"};
   std::vector<std::int32_t> max_segments{0};  ///< 0 = no limit (nnlshp: depth 3)
   LengthPolicy policy;                        ///< all but row_tokens and overlong; split_min_tokens counts under split

@@ -70,6 +70,9 @@ int run_request(const Request& request, Console& console, Log& log, const std::s
   }
   check_settings(settings);
   check_side_files(settings);
+  if (settings.parallelism.tensor > 1 && !settings.parallelism.sequence) {
+    log.warn(fmt::format("--tp {} changes nothing without --sp (sequence parallelism)", settings.parallelism.tensor));
+  }
 
   const std::stop_callback say_so(stop, [&log] { log.info("stopping and cleaning up; once more kills at once"); });
   ThreadPool pool(settings.threads);

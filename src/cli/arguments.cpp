@@ -85,7 +85,10 @@ std::string command_names(CommandSet set) {
 [[noreturn]] void refuse_unknown_flag(const std::string& typed, Command command) {
   const std::string flag = typed.compare(0, 2, "--") == 0 ? typed.substr(0, typed.find('=')) : typed.substr(0, 2);
   if (const Option* option = find_option(flag); option != nullptr) {
-    refuse(fmt::format("{} is not for {}; it belongs to {}", flag, info(command).name, command_names(option->commands)), command);
+    const bool has_way = (option->instead.commands & set_of(command)) != 0;
+    refuse(fmt::format("{} is not for {}; {}", flag, info(command).name,
+                       has_way ? option->instead.help : "it belongs to " + command_names(option->commands)),
+           command);
   }
   std::vector<std::string> flags;
   for (const Option& option : options()) {

@@ -167,8 +167,7 @@ SweepTexts sweep_batches(Session& session) {
   const Settings& settings = session.settings;
   BatchSweepOptions options{.policy = settings.pack.policy, .plan = settings.batch.plan, .cost = cost_model(settings)};
   options.policy.row_tokens = settings.max_length;
-  options.policy.overlong = settings.sweep.overlong.back();
-  if (options.policy.overlong == Overlong::split) options.policy.overlong = Overlong::error;  // the default, and not for batches
+  options.policy.overlong = settings.sweep.overlong.empty() ? Overlong::error : settings.sweep.overlong.back();
   const auto begin = Clock::now();
   const BatchSweepResult result = sweep_batching(settings.inputs, settings.pack.read, options, session.context);
   const double seconds = seconds_since(begin);

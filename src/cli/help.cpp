@@ -24,13 +24,17 @@ std::string with_default(std::string_view help, const char* standard) {
   return standard == nullptr ? std::string(help) : fmt::format("{} (default: {})", help, standard);
 }
 
-std::string meaning(const Option& option, Command command) { return with_default(option.help, option.standard_of(command)); }
+std::string meaning(const Option& option, Command command) {
+  return with_default(option.help_of(command), option.standard_of(command));
+}
 
-/// For all commands at once.
+/// For all commands at once, in Markdown.
 std::string meaning(const Option& option) {
   std::string text = with_default(option.help, option.standard);
   for (const CommandInfo& command : commands()) {
-    if (option.is_list(command.command)) text += with_default(fmt::format("; {}: a list", command.name), option.list.standard);
+    if (const char* own = option.help_of(command.command); own != option.help)
+      text += fmt::format("; *{}*: {}", command.name, own);
+    if (option.is_list(command.command)) text += with_default(fmt::format("; *{}*: a list", command.name), option.list.standard);
   }
   return text;
 }

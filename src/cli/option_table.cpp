@@ -53,12 +53,14 @@ constexpr std::array<CommandInfo, 11> kCommands{{
      "verify",
      "prove that a packed dataset or any plan is whole and true; exit 1 when it is not",
      "FOLDER|plan.json [options]",
-     {"verify packed/", "verify packed/ --against shards/"}},
+     {"verify packed/", "verify packed/ --against shards/"},
+     "It takes a packed dataset, a plan, a batch plan or a random-LTD folder."},
     {Command::inspect,
      "inspect",
      "one screen on a packed dataset, a plan or a shard; a row as a picture",
      "PATH [options]",
-     {"inspect packed/", "inspect packed/ --row 7"}},
+     {"inspect packed/", "inspect packed/ --row 7"},
+     "It takes a packed dataset, a plan, a batch plan, a random-LTD folder, a histogram or a shard."},
     {Command::ltd,
      "ltd",
      "random layerwise token dropping: schedule, LayerToken learning rate, kept indices",
@@ -105,6 +107,9 @@ Number whole(const OptionValue& value, Number least, Number most) {
   Number number{};
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (problem == std::errc{} && end == text.data() + text.size() && number >= least && number <= most) return number;
+  if (value.option.list.commands != 0 && text.find(',') != std::string::npos) {  // where it is a list there is no comma left
+    refuse(value, "one number (lists are for sweep)");
+  }
   if (most == std::numeric_limits<Number>::max()) refuse(value, fmt::format("a whole number from {}", least));
   refuse(value, fmt::format("a whole number from {} to {}", least, most));
 }
@@ -320,13 +325,16 @@ using V = OptionValue;
 constexpr Option kOptions[] = {
     // ---- rows
     {"-L,--seq-length,--row-tokens", "N", nullptr, Section::rows, kPlanned | kLtd, kPlanned | kLtd, Kind::plain,
-     "slots in a row: the trainer's sequence length; required (ltd: unless a dataset has it; default --kept-max)",
+     "slots in a row: the trainer's sequence length; required",
      [](S& s, const V& v) {
        s.sweep.row_tokens = each(v, [](const V& one) { return length(one, 1); });
        s.pack.policy.row_tokens = s.pack.packing.row_tokens = s.sweep.row_tokens.back();
        s.ltd.seq_length = s.pack.policy.row_tokens;
      },
-     {kSweep, nullptr}},
+     {kSweep, nullptr},
+     {{kSweep, "slots in a row: the trainer's sequence length; required without --batching"},
+      {kPack, "slots in a row: the trainer's sequence length; required without --plan"},
+      {kLtd, "slots in a row: the trainer's sequence length; default: the dataset's, or --kept-max"}}},
     {"--packer", "NAME", "auto", Section::rows, kPlanned, kPlanned, Kind::plain,
      "how rows are chosen: auto, optimal, nnlshp, spfhp, lpfhp, bfd, ffd, sorted-greedy, none; in input order: sequential, concat "
      "(see 'shardpack formats')",
@@ -362,7 +370,10 @@ constexpr Option kOptions[] = {
      [](S& s, const V& v) { s.pack.policy.keep_together = length(v, 1); }},
     {"--group-column", "C", nullptr, Section::rows, kScan | kPlan | kPack, kPlan | kPack, Kind::plain,
      "rows never mix two values of C: a field of JSON lines, or X.C.npy beside X, a whole number for each sequence",
-     [](S& s, const V& v) { s.pack.read.group_column = text(v); }},
+     [](S& s, const V& v) { s.pack.read.group_column = text(v); },
+     {},
+     {{kScan, "count sequences for each value of C: a field of JSON lines, or X.C.npy beside X, a whole number for each sequence"}},
+     {kSweep, "run plan --group-column for each -L"}},
     {"--plan", "FILE|FOLDER", nullptr, Section::rows, kPack, kNone, Kind::plain,
      "use this plan, or the plan-00000.json, ... of this folder (such as a packed dataset), instead of planning",
      [](S& s, const V& v) { s.pack.plan = text(v); }},
@@ -391,8 +402,10 @@ constexpr Option kOptions[] = {
      "padded lengths are rounded up to one of these, for compilers that want few shapes",
      [](S& s, const V& v) { s.batch.plan.pad.shapes = ascending_lengths(v); }},
     {"--world", "N", nullptr, Section::batches, kBatching | kLtd | kLint, kBatch | kLtd | kLint, Kind::plain,
-     "data-parallel ranks; default 1. Batches: ranks get equal numbers of them, of near-equal cost",
-     [](S& s, const V& v) { s.ltd.world = s.lint.world = s.batch.plan.world = whole(v, std::int64_t{1}, kMaxRanks); }},
+     "data-parallel ranks; default 1",
+     [](S& s, const V& v) { s.ltd.world = s.lint.world = s.batch.plan.world = whole(v, std::int64_t{1}, kMaxRanks); },
+     {},
+     {{kBatching, "data-parallel ranks, which get equal numbers of batches, of near-equal cost; default 1"}}},
     {"--accumulation", "N", nullptr, Section::batches, kBatching | kLtd, kLtd, Kind::plain,
      "micro-batches a rank takes in an optimizer step; default 1",
      [](S& s, const V& v) { s.ltd.accumulation = s.batch.plan.accumulation = whole(v, std::int64_t{1}, kMaxRanks); }},
@@ -414,13 +427,16 @@ constexpr Option kOptions[] = {
      "the longest sequence that a batch takes, in tokens, and what --strategy fixed pads to; 0 = no limit",
      [](S& s, const V& v) { s.max_length = length(v, 0); }},
     {"--overlong", "error|truncate|split|drop", "error", Section::sequences, kPlanned | kBatch, kPlanned | kBatch, Kind::plain,
-     "sequences longer than a row (in batches: than --max-length, and never split); error says how many there are and what each "
-     "other choice costs",
+     "sequences longer than a row; error says how many there are and what each other choice costs",
      [](S& s, const V& v) {
        s.sweep.overlong = each(v, [](const V& one) { return static_cast<Overlong>(choice(one)); });
        s.pack.policy.overlong = s.sweep.overlong.back();
      },
-     {kSweep, "split"}},
+     {kSweep, nullptr},
+     {{kSweep, "sequences longer than a row; default split, and drop with --keep-together. With --batching: longer than --max-length; "
+               "default error, never split"},
+      {kBatch, "sequences longer than --max-length: error says how many there are and what truncate and drop cost; a batch holds no "
+               "pieces, so not split"}}},
     {"--truncate-side", "end|start", "end", Section::sequences, kPlanned | kBatch, kNone, Kind::plain,
      "the side that --overlong truncate cuts off",
      [](S& s, const V& v) { s.pack.policy.truncate_side = static_cast<TruncateSide>(choice(v)); }},
@@ -507,11 +523,13 @@ constexpr Option kOptions[] = {
      "for a dataset",
      [](S& s, const V& v) { s.ltd.mode = static_cast<KeptMode>(choice(v)); }},
     {"--hidden-size", "N", nullptr, Section::ltd, kLtd | kLint, kNone, Kind::plain,
-     "of the model: ltd then tells the saving in FLOPs, lint checks what the kernels can copy",
+     "of the model: tells the saving in FLOPs",
      [](S& s, const V& v) {
        s.ltd.hidden_size = count(v, 1);
        s.lint.hidden_size = s.ltd.hidden_size;
-     }},
+     },
+     {},
+     {{kLint, "of the model: checks what the kernels can copy"}}},
     {"--kept-at", "STEP:LAYER:ROW", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
      "print the kept slots of one row of a step's global batch, and write nothing",
      [](S& s, const V& v) {
@@ -533,9 +551,14 @@ constexpr Option kOptions[] = {
 
     // ---- output
     {"-o,--output", "PATH", nullptr, Section::output, kReaders | kLtd, kReaders | kLtd, Kind::plain,
-     "pack, batch, ltd: the folder that is made; plan: plan.json; scan: the histogram, sweep: the table, .csv or "
-     ".json ('-' = standard output)",
-     [](S& s, const V& v) { s.output = text(v); }},
+     "the folder to make; required",
+     [](S& s, const V& v) { s.output = text(v); },
+     {},
+     {{kScan, "write the histogram here (.csv or .json; '-' = standard output)"},
+      {kPlan, "write plan.json here ('-' = standard output)"},
+      {kSweep, "write every figure here (.csv or .json; '-' = standard output)"},
+      {kBatch, "the folder of the batch plan; required"},
+      {kLtd, "the folder of the schedule; required, but with --kept-at"}}},
     {"--force", nullptr, nullptr, Section::output, kReaders | kLtd, kPlanned | kBatch, Kind::plain,
      "replace an output that shardpack made before, never anything else",
      [](S& s, const V& v) { s.pack.force = on(v); }},
@@ -570,9 +593,12 @@ constexpr Option kOptions[] = {
      "make the number of rows a multiple of N, in the way of --tail",
      [](S& s, const V& v) { s.pack.rows_multiple = count(v, 1); }},
     {"--tail", "repeat|fill|drop|short", nullptr, Section::output, kPack | kBatch, kNone, Kind::plain,
-     "pack: extra rows repeat the first ones (the default), or are all padding (fill), or the last rows are left out. batch: the "
-     "last step is spread over all ranks (short, the default), filled with sequences that count once more, or left out",
-     [](S& s, const V& v) { set_tail(s, v); }},
+     "extra rows repeat the first ones (the default), or are all padding (fill), or the last rows are left out (drop); short is "
+     "for batch",
+     [](S& s, const V& v) { set_tail(s, v); },
+     {},
+     {{kBatch, "the last step is spread over all ranks (short, the default), filled with sequences that count once more (repeat), "
+               "or left out (drop); fill is for pack"}}},
     {"--partition-tokens", "SIZE", "256M", Section::output, kPack, kNone, Kind::plain,
      "sequences are packed in partitions of about this many tokens; part of what decides the bytes",
      [](S& s, const V& v) { s.pack.partition_tokens = size(v, 1); }},
@@ -592,8 +618,10 @@ constexpr Option kOptions[] = {
      [](S& s, const V& v) { s.pack.read.dtype = raw_type(v); }},
     {"--eos-id", "N", nullptr, Section::reading, kReaders | kInspect, kPack, Kind::plain,
      "end-of-sequence id: the delimiter of raw files, and what --append-eos adds",
-     [](S& s, const V& v) { s.pack.read.eos_id = token_id(v); }},
-    {"--bos-id", "N", nullptr, Section::reading, kReaders | kInspect, kNone, Kind::plain,
+     [](S& s, const V& v) { s.pack.read.eos_id = token_id(v); },
+     {},
+     {{kScan | kBatch | kInspect, "end-of-sequence id: the delimiter of raw files"}}},
+    {"--bos-id", "N", nullptr, Section::reading, kPlanned, kNone, Kind::plain,
      "begin-of-sequence id: what --prepend-bos adds",
      [](S& s, const V& v) { s.pack.read.bos_id = token_id(v); }},
     {"--null-row", "error|drop", "error", Section::reading, kReaders | kInspect, kNone, Kind::plain,
@@ -614,7 +642,8 @@ constexpr Option kOptions[] = {
      "exit 1 when fewer slots than this hold tokens (the output stays, the stamp is not made)",
      [](S& s, const V& v) { s.fail_under = percent(v); }},
     {"--against", "SOURCE", nullptr, Section::checks, kVerify, kVerify, Kind::several,
-     "read the sources again and compare; several values, may be repeated",
+     "read again and compare: the sources of a packed dataset or batch plan (several values, may be repeated), or the dataset of "
+     "an LTD folder",
      [](S& s, const V& v) { s.verify.against = v.texts; }},
     {"--packed", nullptr, nullptr, Section::checks, kLint, kLint, Kind::plain,
      "the rows hold several sequences, or padding",
@@ -642,7 +671,7 @@ constexpr Option kOptions[] = {
     {"--temp-dir", "FOLDER", nullptr, Section::run, kWorkers, kNone, Kind::plain,
      "for temporary files; default: the output's parent",
      [](S& s, const V& v) { s.temp_dir = text(v); }},
-    {"--seed", "N", "0", Section::run, kWorkers, kPack | kBatch, Kind::plain,
+    {"--seed", "N", "0", Section::run, kSweep | kPack | kBatch | kLtd, kPack | kBatch, Kind::plain,
      "decides the shuffles: equal seeds give equal bytes",
      [](S& s, const V& v) { s.pack.seed = s.batch.plan.seed = whole(v, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()); }},
     {"--stats", "FILE", nullptr, Section::run, kWorkers, kNone, Kind::plain,
@@ -705,6 +734,13 @@ std::vector<std::string> Option::flags() const {
     begin = end + 1;
   }
   return flags;
+}
+
+const char* Option::help_of(Command command) const {
+  for (const HelpUse& own : own_help) {
+    if ((own.commands & set_of(command)) != 0) return own.help;
+  }
+  return help;
 }
 
 std::vector<std::string> list_elements(std::string_view text) {

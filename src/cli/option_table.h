@@ -51,6 +51,12 @@ struct ListUse {
   const char* standard = nullptr;  ///< the default there
 };
 
+/// What an option says on the pages of some commands, where it means something of its own.
+struct HelpUse {
+  CommandSet commands = 0;
+  const char* help = nullptr;
+};
+
 struct Option {
   const char* names;     ///< "-L,--seq-length,--row-tokens"; the first long one is the name in messages and config files
   const char* value;     ///< "N"; "a|b|c" are the choices; nullptr for a switch
@@ -59,9 +65,11 @@ struct Option {
   CommandSet commands;   ///< which commands take it
   CommandSet brief;      ///< on whose short page it is
   Kind kind;             ///< most are plain
-  const char* help;      ///< a sentence or two, without a full stop
+  const char* help;      ///< a sentence or two, without a full stop; `own_help` goes before it
   void (*set)(Settings& settings, const OptionValue& value);  ///< \throws Error{usage}
   ListUse list = {};
+  HelpUse own_help[5] = {};
+  HelpUse instead = {};  ///< what to do in commands that do not take it
 
   std::string name() const;                ///< "seq-length"
   std::vector<std::string> flags() const;  ///< {"-L", "--seq-length", "--row-tokens"}
@@ -69,6 +77,7 @@ struct Option {
   bool is_configurable() const { return kind == Kind::plain || kind == Kind::several; }
   bool taken_by(Command command) const { return (commands & set_of(command)) != 0; }
   bool is_list(Command command) const { return (list.commands & set_of(command)) != 0; }
+  const char* help_of(Command command) const;
   const char* standard_of(Command command) const { return is_list(command) ? list.standard : standard; }
 };
 std::span<const Option> options();

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "shardpack/error.h"
 #include "shardpack/item.h"
@@ -126,6 +127,12 @@ struct Unit {
   bool too_short = false;  // one of its sequences is, and so are all
 };
 
+std::string shown(const GroupKey& key) {
+  if (const auto* text = std::get_if<std::string>(&key)) return fmt::format("'{}'", printable(*text));
+  if (const auto* number = std::get_if<std::int64_t>(&key)) return std::to_string(*number);
+  return std::get<bool>(key) ? "true" : "false";
+}
+
 std::int64_t record_tokens(const SourceFile& file, std::int64_t record) {
   const auto at = static_cast<std::size_t>(record);
   return file.record_begin[at + 1] - file.record_begin[at];
@@ -148,8 +155,11 @@ void read_unit(const SequenceIndex& index, std::size_t f, std::int64_t record, c
     const SequenceId sequence = index.first_sequence(static_cast<std::int32_t>(f)) + r;
     if (index.grouped() && r > record && index.group(sequence) != index.group(sequence - 1)) {
       throw Error(ErrorCode::bad_data,
-                  fmt::format("it is kept together with the record before, and the two are of different groups"), file.name,
-                  fmt::format("record {}", with_commas(r)));
+                  fmt::format("it is of group {}, and the record before, which --keep-together {} puts into the same row, of {}; "
+                              "leave out --keep-together or --group-column",
+                              shown(index.group_keys()[static_cast<std::size_t>(index.group(sequence))]), policy.keep_together,
+                              shown(index.group_keys()[static_cast<std::size_t>(index.group(sequence - 1))])),
+                  file.name, fmt::format("record {}", with_commas(r)));
     }
     const int added = missing_ends(index.ends(sequence), policy);
     const std::int64_t multiple = policy.segment_multiple, slots = ceil_div(tokens + count_of(added), multiple) * multiple;
@@ -238,8 +248,9 @@ void check_whole_units(const SequenceIndex& index, const LengthPolicy& policy) {
   for (const SourceFile& file : index.files()) {
     if (const std::int64_t left = file.records() % policy.keep_together; left > 0) {
       throw Error(ErrorCode::bad_data,
-                  fmt::format("{} records are kept together by {}, which leaves {} over", with_commas(file.records()),
-                              policy.keep_together, left),
+                  fmt::format("{} records are kept together by {}, which leaves {} over; N of --keep-together must divide the "
+                              "records of each file",
+                              with_commas(file.records()), policy.keep_together, left),
                   file.name);
     }
   }

@@ -237,7 +237,13 @@ std::string to_json(const std::string& group_column, const std::vector<GroupPlan
 }
 
 PlanFile plan_from_json(const std::string& text, const std::string& path) {
+  const auto refuse = [&] {
+    throw Error(ErrorCode::bad_data, "not a plan; make one: shardpack plan INPUT... -L N -o plan.json", path);
+  };
+  const std::size_t begin = text.find_first_not_of(" \t\r\n");
+  if (begin == std::string::npos || text[begin] != '{') refuse();
   const Json json = Json::parse(text, path);
+  if (!json.has("format")) refuse();
   if (json.at("format").as_string() != kFormat) json.at("format").fail(fmt::format("expected \"{}\"", kFormat));
   if (json.at("format_version").as_int() != kFormatVersion) {
     json.at("format_version").fail(fmt::format("this version of shardpack reads format version {} only", kFormatVersion));
@@ -261,9 +267,13 @@ std::vector<std::string> plan_files_in(const std::string& path) {
   std::error_code error;
   if (!fs::is_directory(path, error)) return {path};
   std::size_t plans = 0;
+  std::string other;  // a plan that was given a name of its own
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {
     const std::string name = entry->path().filename().string();
-    plans += name.starts_with("plan-") && name.ends_with(".json");
+    if (!name.starts_with("plan-") || !name.ends_with(".json")) continue;
+    ++plans;
+    const bool numbered = name.find_first_not_of("0123456789", 5) == name.size() - 5;
+    if (!numbered && (other.empty() || name < other)) other = name;
   }
   if (error) throw Error(ErrorCode::io, "cannot list: " + error.message(), path);
   if (plans == 0) throw Error(ErrorCode::bad_data, fmt::format("no {} in it", plan_file_name(0)), path);
@@ -271,8 +281,11 @@ std::vector<std::string> plan_files_in(const std::string& path) {
   for (std::size_t number = 0; number < plans; ++number) {
     files.push_back((fs::path(path) / plan_file_name(number)).string());
     if (!fs::exists(files.back(), error)) {
-      throw Error(ErrorCode::bad_data, fmt::format("{} plans in it, and {} is not among them", plans, plan_file_name(number)),
-                  path);
+      throw Error(
+          ErrorCode::bad_data,
+          fmt::format("{} {} in it, and {} is not among them{}", plans, plans == 1 ? "plan" : "plans", plan_file_name(number),
+                      other.empty() ? "" : fmt::format("; give {} itself", (fs::path(path) / other).string())),
+          path);
     }
   }
   return files;

@@ -89,6 +89,12 @@ PartitionPlan plan_for(const GivenPlan& given, const LengthHistogram& items, con
     compare_items(given, "", given.file.items, items);
     return {.plan = given.file.plan, .groups = {}};
   }
+  if (groups.empty() && !items.counts().empty()) {
+    fail(given.path, fmt::format("the plan was made with --group-column {}; give it here too", given.file.group_column));
+  }
+  if (planned.empty() && given.file.plan.rows() > 0) {
+    fail(given.path, "the plan was made without --group-column; leave it out here, or make the plan with it");
+  }
   const auto [p, f] = std::ranges::mismatch(planned, groups, {}, &GroupPlan::key, &GroupLengths::key);
   if (p != planned.end() || f != groups.end()) {
     fail(given.path, fmt::format("the plan has {}, the data {}; is --group-column the one that it was made with?",

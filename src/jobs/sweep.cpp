@@ -446,7 +446,8 @@ SweepResult sweep(const std::vector<std::string>& inputs, const ReadOptions& rea
                   const RunContext& context) {
   SweepResult result;
   result.row_tokens = each_once(options.row_tokens, "row length");
-  result.overlong = each_once(options.overlong, "over-long policy");
+  const std::vector<Overlong> standard{options.policy.keep_together > 1 ? Overlong::drop : Overlong::split};
+  result.overlong = each_once(options.overlong.empty() ? standard : options.overlong, "over-long policy");
   result.packers = each_once(options.packers, "packer");
   result.max_segments = each_once(options.max_segments, "segment limit");
   for (const std::string& packer : result.packers) static_cast<void>(find_packer(packer));

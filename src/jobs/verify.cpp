@@ -82,8 +82,8 @@ std::vector<std::string> checked_lines(const Manifest& manifest, const VerifyRes
                         : "groups: no row mixes two values of the group column");
   }
   if (!options.against.empty()) {
-    lines.push_back(
-        fmt::format("sources: {} files read again: hashes, fingerprint, every record's length", manifest.sources.size()));
+    lines.push_back(fmt::format("sources: {} {} read again: hashes, fingerprint, every record's length", manifest.sources.size(),
+                                manifest.sources.size() == 1 ? "file" : "files"));
   }
   return lines;
 }
@@ -138,16 +138,26 @@ VerifyResult verify(const std::string& path, const VerifyOptions& options, const
   if (fs::is_directory(path, ignored) || fs::path(path).filename() == kManifestName)
     return verify_dataset(path, options, context);
 
+  const auto refuse = [&] {
+    throw Error(ErrorCode::bad_data,
+                "not a packed dataset, plan.json, batch plan or random-LTD folder; shards are checked with scan", path);
+  };
   const std::string text = read_small_file(path);
+  if (text.find("shardpack-plan") == std::string::npos) refuse();  // a shard would be an odd plan, not none
   const Json json = Json::parse(text, path);
   const std::string format =
       json.is_object() && json.has("format") && json.at("format").is_string() ? json.at("format").as_string() : "";
   if (format == "shardpack-plan") {
     if (!options.against.empty())
-      throw Error(ErrorCode::usage, "--against compares a packed dataset with its sources; this is a plan", path);
+      throw Error(ErrorCode::usage,
+                  fmt::format("--against compares a packed dataset with its sources; 'shardpack pack SOURCE --plan {} -o X -n' "
+                              "checks a plan against them",
+                              path),
+                  path);
     return verify_plan(text, path);
   }
-  throw Error(ErrorCode::bad_data, "not a packed dataset, a random-LTD folder or a plan that shardpack wrote", path);
+  refuse();
+  return {};
 }
 
 }  // namespace shardpack

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/wrap.h"
 #include "io/json.h"
 #include "shardpack/batch_plan.h"
 #include "shardpack/formats.h"
@@ -25,18 +26,25 @@ constexpr Container kContainers[] = {
 
 std::string formats_to_text() {
   std::string text = "input formats (found by content, then sidecar, then suffix; --format NAME overrides):\n";
+  const auto entry = [&](std::string_view name, std::string_view summary) {
+    constexpr std::size_t kSummaryColumn = 17;
+    text += fmt::format("  {:<{}}", name, kSummaryColumn - 2);
+    append_words(text, summary, kSummaryColumn);
+    text += '\n';
+  };
   for (const FormatSummary& format : input_format_summaries()) {
-    text += fmt::format("  {:<14} {}\n  {:<14} boundaries: {}\n", format.name, format.summary, "", format.boundaries);
+    entry(format.name, format.summary);
+    entry("", fmt::format("boundaries: {}", format.boundaries));
   }
   text += "\npackers (--packer NAME):\n";
-  for (const PackerInfo& packer : packers()) text += fmt::format("  {:<14} {}\n", packer.name, packer.summary);
+  for (const PackerInfo& packer : packers()) entry(packer.name, packer.summary);
   text += "\nbatching strategies (batch --strategy NAME):\n";
   for (const BatchKindInfo& kind : batch_kinds()) {
-    text += fmt::format("  {:<14} {}{}\n", kind.name, kind.summary,
-                        kind.parameters.empty() ? "" : fmt::format(" ({}{})", kind.name, kind.parameters));
+    entry(kind.name, kind.parameters.empty() ? std::string(kind.summary)
+                                             : fmt::format("{} ({}{})", kind.summary, kind.name, kind.parameters));
   }
   text += "\noutput:\n";
-  for (const Container& container : kContainers) text += fmt::format("  {:<14} {}\n", container.name, container.summary);
+  for (const Container& container : kContainers) entry(container.name, container.summary);
   return text;
 }
 

@@ -284,7 +284,7 @@ std::string row_to_text(const RowView& row) {
   text += row_picture(row);
   if (row.segments.empty()) return text;
 
-  text += fmt::format("\n   {:>4}  {:>15} {:>15}  {:<26} {:>11} {:>19}\n", "#", "slots", "positions", "source", "record",
+  text += fmt::format("\nmark {:>2}  {:>15} {:>15}  {:<26} {:>11} {:>19}\n", "#", "slots", "positions", "source", "record",
                       "its tokens");
   constexpr std::size_t kListedSegments = 200;
   for (std::size_t s = 0; s < std::min(row.segments.size(), kListedSegments); ++s) {

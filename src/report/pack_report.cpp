@@ -51,15 +51,15 @@ std::string sequences_text(const PackingFigures& figures) {
 
 std::string speedup_text(const PackResult& result, const PackingFigures& figures) {
   if (figures.planned_rows == 0) return "";
-  std::string text = " · ";
+  std::string text;
   if (figures.comparable_with_padding()) {
-    text += fmt::format("{:.2f}x fewer rows than padding to {} (at most {:.2f}x), ", figures.speedup(),
+    text += fmt::format("{:.2f}x fewer rows than padding to {} (at most {:.2f}x)\n", figures.speedup(),
                         with_commas(figures.row_tokens), figures.speedup_ceiling());
   }
   const double slots = static_cast<double>(figures.planned_rows) * static_cast<double>(figures.row_tokens);
   const double fewer = static_cast<double>(result.dynamic_padding_slots) / slots;
-  if (fewer < 1.05) return text + "no fewer slots than dynamic padding of 64";
-  return text + fmt::format("{:.1f}x fewer slots than dynamic padding of 64", fewer);
+  if (fewer < 1.05) return text + "no fewer slots than dynamic padding of 64\n";
+  return text + fmt::format("{:.1f}x fewer slots than dynamic padding of 64\n", fewer);
 }
 
 /// What the equations proved, in words that hold for this run.
@@ -103,9 +103,9 @@ std::string written_text(const PackResult& result, const PackRun& run) {
       fmt::format("wrote {} in {} to {} in {:.1f} s", short_bytes(result.bytes_written),
                   counted(static_cast<std::int64_t>(manifest.shards.size()), "shard", "shards"), folder, run.seconds);
   if (manifest.shards.empty()) return text;
-  if (!manifest.compress.empty()) return text + "; check with: shardpack verify " + folder;
+  if (!manifest.compress.empty()) return text + "\ncheck with: shardpack verify " + folder;
   return text +
-         fmt::format("; read with: np.load(\"{}{}/input_ids.npy\", mmap_mode=\"r\")", folder, manifest.shards.front().folder);
+         fmt::format("\nread with: np.load(\"{}{}/input_ids.npy\", mmap_mode=\"r\")", folder, manifest.shards.front().folder);
 }
 
 }  // namespace
@@ -120,8 +120,8 @@ std::string pack_summary(const PackResult& result, const PackRun& run) {
   text +=
       fmt::format("bound {}: {}{}\n", counted(figures.bound, "row", "rows"), gap_text(figures.gap()),
                   groups > 0 ? fmt::format(" · no row mixes two of the {}", counted(groups, "group", "groups")) : std::string());
-  text += fmt::format("removed {}{}{}{}\n", removed_text(manifest.removed), added_text(manifest), speedup_text(result, figures),
-                      proof_text(result));
+  text += fmt::format("removed {}{}{}\n", removed_text(manifest.removed), added_text(manifest), proof_text(result));
+  text += speedup_text(result, figures);
   text += order_text(result) + "\n";
   return text + written_text(result, run);
 }

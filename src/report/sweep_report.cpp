@@ -262,8 +262,10 @@ std::string knee_text(const SweepResult& result) {
     text +=
         fmt::format(", {:.2f} {} a row of at most {:.2f}", figures.speedup(), figures.packed_unit(), figures.speedup_ceiling());
   }
-  return text + fmt::format("\n  the shortest rows, then the lowest -K, that lose, cut and fill within {:g} % of the best\n",
-                            kKneeTolerance * 100);
+  return text + fmt::format(
+                    "\n  of all choices within {:g} % of the best in lost tokens, cut sequences and fill: the shortest rows,\n"
+                    "  then the lowest -K\n",
+                    kKneeTolerance * 100);
 }
 
 // ---- a line a cell ----------------------------------------------------------------------------------------------------------

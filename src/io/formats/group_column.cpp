@@ -44,6 +44,14 @@ void read_group_file(OpenedShard& shard, const InputFile& file, const std::strin
   }
   const File opened(values.path, File::Mode::read, values.name);
   const NpyHeader header = read_npy_header(opened);
+  const bool is_list = header.descr.starts_with("[");  // a structure's fields
+  if (!is_list && header.descr.find_first_of("USO") != std::string::npos) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("group values are whole numbers here, found descr '{}'; number them, as in np.unique(a, "
+                            "return_inverse=True)[1]",
+                            header.descr),
+                values.name);
+  }
   bool big_endian = false;
   const IdType type = integer_type(header, values.name, big_endian);
   const std::int64_t records = static_cast<std::int64_t>(shard.record_begin.size()) - 1;

@@ -118,8 +118,9 @@ class BlockReader {
 struct LineFault {
   std::string message;
   ErrorCode code = ErrorCode::bad_data;
-  bool missing_column = false;  // one that the command line names
-  std::int64_t line = 0;        // in its block, from 0
+  bool missing_column = false;      // one that the command line names
+  std::string_view else_help = {};  // what helps where an earlier record has the column
+  std::int64_t line = 0;            // in its block, from 0
 };
 
 struct ParsedBlock {
@@ -273,11 +274,12 @@ class BlockParser {
                                 described(value))};
   }
 
-  [[noreturn]] void fail_no_group(bool found) const {
-    LineFault fault{fmt::format("{} {}; --null-row drop leaves such records out",
-                                found ? options_.group_column + " is" : "no column",
-                                found ? "null" : fmt::format("'{}'", options_.group_column))};
-    fault.missing_column = !found;
+  [[noreturn]] void fail_no_group(bool found) {
+    constexpr std::string_view kLeaveOut = "; --null-row drop leaves such records out";
+    if (found) throw LineFault{fmt::format("{} is null{}", options_.group_column, kLeaveOut)};
+    LineFault fault{fmt::format("no column '{}'; there are {}", options_.group_column, quoted_list(column_names()))};
+    fault.missing_column = true;
+    fault.else_help = kLeaveOut;
     throw fault;
   }
 
@@ -364,7 +366,7 @@ class BlockParser {
     throw LineFault{fmt::format("the column '{}' appears twice in one object", name)};
   }
 
-  [[noreturn]] void fail_no_ids() {
+  std::vector<std::string> column_names() {
     std::vector<std::string> names;
     ondemand::document document = iterate();
     ondemand::object object;
@@ -374,6 +376,11 @@ class BlockParser {
       check(field.unescaped_key().get(name));
       names.emplace_back(name);
     }
+    return names;
+  }
+
+  [[noreturn]] void fail_no_ids() {
+    const std::vector<std::string> names = column_names();
     const auto has = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
     std::string message = fmt::format("no column '{}'", options_.ids_column);
     constexpr std::array<std::string_view, 4> kUsualNames{"input_ids", "tokens", "ids", "token_ids"};
@@ -467,7 +474,9 @@ class ShardCollector {
   [[noreturn]] void fail(const LineFault& fault, bool first_record) const {
     // A column that the user named and no record has is a slip of the command line, not of the data.
     const bool misnamed = fault.missing_column && first_record;
-    throw Error(misnamed ? ErrorCode::usage : fault.code, fault.message, file_.name,
+    std::string message = fault.message;
+    if (!first_record) message += fault.else_help;
+    throw Error(misnamed ? ErrorCode::usage : fault.code, message, file_.name,
                 fmt::format("line {}", with_commas(lines_ + fault.line + 1)));
   }
 

@@ -71,7 +71,7 @@ TEST_CASE("sweep takes lists: commas and repeats add up, and the other commands 
   CHECK(refusal({"sweep", "in", "--overlong", "split,drp"}) ==
         "--overlong: expected error, truncate, split or drop, found 'drp'; did you mean drop?");
   CHECK(refusal({"plan", "in", "-L", "512,1024"}) ==
-        "--seq-length: expected a whole number from 1 to 2147483647, found '512,1024'");
+        "--seq-length: expected one number (lists are for sweep), found '512,1024'");
   CHECK(refusal({"sweep", "in"}) == "how long is a row? Give -L N, the trainer's sequence length");
   CHECK(refusal({"sweep", "in", "-L", "8", "--csv", "--json"}) == "--json or --csv, not both");
   CHECK(refusal({"sweep", "in", "-L", "8", "--csv", "-o", "-"}) == "--csv and -o - both want standard output");
@@ -226,7 +226,7 @@ TEST_CASE("a config file stands between defaults and flags, a section above the 
   CHECK(s.pack.force);
   CHECK(s.pack.order == RowOrder::input);
   CHECK(settings({"plan", "in", "--config", config}).pack.policy.row_tokens == 512);
-  CHECK(settings({"scan", "in", "--config", config}).pack.seed == 5);
+  CHECK(settings({"sweep", "in", "--config", config}).pack.seed == 5);
   CHECK(settings({"verify", "p", "--config", config}).verify.against == std::vector<std::string>{"a", "b"});
   CHECK(settings({"verify", "p", "--config", config, "--against", "c"}).verify.against == std::vector<std::string>{"c"});
 }

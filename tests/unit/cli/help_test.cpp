@@ -52,6 +52,34 @@ TEST_CASE("every flag has one meaning, and a command's pages show what it takes 
   CHECK(brief_page(Command::pack).find("--nnls-weights") == std::string::npos);
 }
 
+TEST_CASE("a page speaks of its own command: no option names another, and its own help is for commands that take it") {
+  for (const Option& option : options()) {
+    CommandSet own = 0;
+    for (const HelpUse& use : option.own_help) {
+      INFO(option.names);
+      CHECK((use.commands & ~option.commands) == 0);
+      CHECK((use.commands & own) == 0);
+      own |= use.commands;
+    }
+    CHECK((own == 0 || own != option.commands));  // the general text serves someone
+    CHECK((option.instead.commands & option.commands) == 0);
+  }
+  for (const CommandInfo& command : commands()) {
+    for (const Option& option : options()) {
+      if (!option.taken_by(command.command)) continue;
+      const std::string help = option.help_of(command.command);
+      for (const CommandInfo& other : commands()) {
+        INFO(command.name << ", " << option.names << ": " << help);
+        const bool is_noun = other.command == Command::plan || other.command == Command::batch;  // "of a batch plan: ..."
+        CHECK((is_noun || help.find(std::string(other.name) + ": ") == std::string::npos));
+      }
+    }
+  }
+  CHECK(full_page(Command::scan).find("write the histogram here") != std::string::npos);
+  CHECK(full_page(Command::pack).find("the folder to make") != std::string::npos);
+  CHECK(options_markdown().find("the folder to make; required; *scan*: write the histogram here") != std::string::npos);
+}
+
 TEST_CASE("the help of --packer names every packer") {
   for (const PackerInfo& packer : packers()) {
     CHECK(std::string(find_option("--packer")->help).find(packer.name) != std::string::npos);

@@ -154,7 +154,9 @@ TEST_CASE("what cannot be kept together is said before anything is packed") {
     return "accepted";
   };
   CHECK(refusal({1, 2, 3, 2, 2, 4}, Overlong::error) == "accepted");
-  CHECK(refusal({1, 2, 3, 4, 5}, Overlong::error) == "memory: 5 records are kept together by 3, which leaves 2 over");
+  CHECK(refusal({1, 2, 3, 4, 5}, Overlong::error) ==
+        "memory: 5 records are kept together by 3, which leaves 2 over; N of --keep-together must divide the "
+        "records of each file");
   CHECK(refusal({1, 2, 3, 4, 0, 1}, Overlong::drop)
             .find("memory: record 4: an empty record among 3 that are kept together (records 3 to 5)") == 0);
   CHECK(refusal({1, 1, 1, 2, 3, 4, 9, 9, 9}, Overlong::error) ==

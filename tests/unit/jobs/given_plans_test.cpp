@@ -93,6 +93,14 @@ TEST_CASE("a packed dataset's own plans do for several partitions, and give the 
   std::filesystem::remove(shards.folder.path("first/plan-00001.json"));
   --shards.files;
   CHECK(shards.refusal().find("plan-00001.json is not among them") != std::string::npos);
+
+  shards.options.plan = shards.folder.path("named");
+  std::filesystem::create_directory(shards.options.plan);
+  const std::string named = shards.folder.path("named/plan-opt.json");
+  std::filesystem::copy_file(shards.folder.path("first/plan-00000.json"), named);
+  ++shards.files;
+  CHECK(shards.refusal().find("1 plan in it, and plan-00000.json is not among them; give " + named + " itself") !=
+        std::string::npos);
 }
 
 TEST_CASE("a plan of other data or other options is refused by the field that differs") {
@@ -106,6 +114,15 @@ TEST_CASE("a plan of other data or other options is refused by the field that di
   const bool dry_run = GENERATE(false, true);
   shards.options.dry_run = dry_run;
 
+  SECTION("groups") {
+    std::string grouped = to_json("lang", {{.key = std::string("web"), .plan = made.plan, .items = made.items}});
+    shards.options.plan = shards.folder.write("plan.json", grouped);
+    CHECK(shards.refusal().find("the plan was made with --group-column lang; give it here too") == 0);
+  }
+  SECTION("no plan at all") {
+    shards.options.plan = shards.folder.write("plan.json", "length,count\n3,4\n");
+    CHECK(shards.refusal().find("not a plan; make one: shardpack plan") == 0);
+  }
   SECTION("policy") {
     shards.options.policy.overlong = Overlong::drop;
     CHECK(shards.refusal().find("overlong is \"error\" in the plan and \"drop\" here") == 0);

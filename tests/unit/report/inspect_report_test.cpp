@@ -41,7 +41,7 @@ TEST_CASE("the picture of a row") {
           "\n"
           "111223..\n|\n0\n"
           "\n"
-          "      #            slots       positions  source                          record          its tokens\n"
+          "mark  #            slots       positions  source                          record          its tokens\n"
           " 1    1              0-2             0-2  a-rather...e-name.jsonl.gz           7                 0-2\n"
           "         ids 1 2 3 .. 8 9\n"
           " 2    2              3-4             0-1  a-rather...e-name.jsonl.gz           7                 0-1\n"

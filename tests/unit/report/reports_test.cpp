@@ -71,11 +71,12 @@ TEST_CASE("the summary of pack") {
   CHECK(pack_summary(a_pack(), {.output = "packed", .dry_run = false, .seconds = 2.94}) ==
         "packed 1,000,000 sequences (297.0 M tokens) into 145,032 rows of 2,048: 99.998 % full, 6.90 sequences a row\n"
         "bound 145,031 rows: at most 1 row from the proven optimum\n"
-        "removed nothing · 6.90x fewer rows than padding to 2,048 (at most 6.90x), 2.3x fewer slots than dynamic padding of 64 · "
-        "every token once\n"
+        "removed nothing · every token once\n"
+        "6.90x fewer rows than padding to 2,048 (at most 6.90x)\n"
+        "2.3x fewer slots than dynamic padding of 64\n"
         "rows are shuffled within 268.0 M tokens, in 2 partitions\n"
-        "wrote 1.7 GiB in 4 shards to packed/ in 2.9 s; read with: np.load(\"packed/shard-00000-00000/input_ids.npy\", "
-        "mmap_mode=\"r\")");
+        "wrote 1.7 GiB in 4 shards to packed/ in 2.9 s\n"
+        "read with: np.load(\"packed/shard-00000-00000/input_ids.npy\", mmap_mode=\"r\")");
 }
 
 TEST_CASE("the summary of pack tells what is out of the ordinary") {
@@ -91,7 +92,7 @@ TEST_CASE("the summary of pack tells what is out of the ordinary") {
   CHECK(text.find("bound 145,032 rows: proven optimal\n") != std::string::npos);
   CHECK(text.find("removed nothing · added 7 EOS · ") != std::string::npos);
   CHECK(text.find("\nrows are in input order\n") != std::string::npos);
-  CHECK(text.find("to out/ in 1.0 s; check with: shardpack verify out/") != std::string::npos);
+  CHECK(text.find("to out/ in 1.0 s\ncheck with: shardpack verify out/") != std::string::npos);
 }
 
 TEST_CASE("where sequences were split, the speed-up is that of their pieces") {
