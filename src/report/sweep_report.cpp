@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "base/wrap.h"
 #include "io/json.h"
 #include "report/figures.h"
 #include "report/text_grid.h"
@@ -15,7 +16,7 @@ namespace shardpack {
 
 namespace {
 
-constexpr std::size_t kPageWidth = 100, kDetailsWidth = 120;
+constexpr std::size_t kDetailsWidth = 120;
 constexpr std::array<std::string_view, 4> kOverlong{"error", "truncate", "split", "drop"};
 constexpr std::array<std::string_view, 4> kOrders{"", "real", "shuffled", "sampled"};
 
