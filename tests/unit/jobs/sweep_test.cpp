@@ -176,6 +176,12 @@ TEST_CASE("every cell says what plan says of the same options: sequences that ar
   CHECK(result.over[0].tokens == tokens);
   CHECK(result.cells.front().touched_sequences == over);
 
+  options.overlong.clear();
+  CHECK(run(input, options).overlong == std::vector<Overlong>{Overlong::drop});
+  options.policy.keep_together = 1;
+  CHECK(run(input, options).overlong == std::vector<Overlong>{Overlong::split});
+  options.policy.keep_together = 2;
+
   options.overlong = {Overlong::split, Overlong::error};  // a unit is never cut
   options.max_segments = {1, 2};
   const SweepResult mixed = run(input, options);
