@@ -112,6 +112,18 @@ bool is_packed_dataset(const fs::path& manifest) {
   return head.find("\"shardpack-packed\"") != std::string::npos;
 }
 
+/// A folder or a glob may hold columns that nobody asked for; read as token ids they would be trained on.
+void refuse_column(const std::string& path, const std::string& shown) {
+  const std::optional<std::string> owner = owner_of_column(path);
+  if (!owner) return;
+  const std::string column = fs::path(path).stem().extension().string().substr(1);
+  throw Error(ErrorCode::usage,
+              fmt::format("beside {} this looks like a column of it, not token ids: --group-column {} groups by it, else give the "
+                          "data files themselves, or keep it elsewhere",
+                          fs::path(*owner).filename().string(), column),
+              shown);
+}
+
 /// The same file or folder, whatever the names: links are followed.
 using Identity = std::pair<dev_t, ino_t>;
 Identity identity_of(const std::string& path, const std::string& shown) {
@@ -146,6 +158,7 @@ void list_folder(const fs::path& folder, const std::string& shown, const std::st
     } else if (!fs::exists(status)) {
       throw Error(ErrorCode::io, "a link to a file that is not there", shown_entry);
     } else if (fs::is_regular_file(status) && !data_file_of(path.string(), group_column)) {
+      refuse_column(path.string(), shown_entry);
       found.push_back(path.string());
     }
   }
@@ -201,7 +214,9 @@ void add_glob(const std::vector<std::string>& matches, const std::string& argume
       listing.add_root(path);
     } else if (!is_never_a_shard(path.filename().string())) {
       // "*.idx" stands for the data files; "*" matches both, and the data file is listed once.
-      found.push_back(data_file_of(path.string(), listing.group_column).value_or(path.string()));
+      const std::optional<std::string> data = data_file_of(path.string(), listing.group_column);
+      if (!data) refuse_column(path.string(), match);
+      found.push_back(data.value_or(path.string()));
       listing.add_root(path.parent_path());
     }
   }

@@ -1,5 +1,6 @@
 #include "io/formats/sidecars.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <string_view>
@@ -73,6 +74,20 @@ std::optional<std::string> data_file_of(const std::string& path, const std::stri
     if (is_file(data)) return data;
   }
   return std::nullopt;
+}
+
+std::optional<std::string> owner_of_column(const std::string& path) {
+  constexpr std::string_view kSuffix = ".npy";
+  if (!path.ends_with(kSuffix)) return std::nullopt;
+  const std::string stem = without(path, kSuffix);
+  const auto has_boundaries = [](const std::string& of) {
+    return std::any_of(kBoundaryLists.begin(), kBoundaryLists.end(), [&](std::string_view list) { return is_file(of + std::string(list)); });
+  };
+  const std::filesystem::path named(stem);
+  const std::string word = named.extension().string();  // with its dot
+  if (word.size() < 2 || word.find_first_not_of("0123456789", 1) == std::string::npos || has_boundaries(stem)) return std::nullopt;
+  const std::string owner = without(stem, word);
+  return has_boundaries(owner) ? file_with_stem(owner) : std::nullopt;
 }
 
 std::string missing_data_file_of(const std::string& path) {

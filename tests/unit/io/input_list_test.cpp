@@ -95,6 +95,27 @@ TEST_CASE("sidecars are left out of folders and stand for their data when given"
   CHECK(names({folder.path("lone")}) == Names{"lone.idx"});
 }
 
+TEST_CASE("a column beside token ids is not taken for token ids") {
+  const TempFolder folder;
+  for (const char* name : {"d/t.npy", "d/t.lengths.npy", "d/t.1.npy", "e/t.npy", "e/t.more.npy"}) folder.write(name, "x");
+  CHECK(names({folder.path("d")}) == Names{"t.1.npy", "t.npy"});     // a number is no column's name
+  CHECK(names({folder.path("e")}) == Names{"t.more.npy", "t.npy"});  // and a shard without boundaries has no columns
+  folder.write("d/t.domain.npy", "x");
+  for (const std::string& argument : {folder.path("d"), folder.path("d/*")}) {
+    const Failed failed = failure({argument});
+    CHECK(failed.code == ErrorCode::usage);
+    CHECK(failed.what.find("t.domain.npy") != std::string::npos);
+    CHECK(failed.what.find("--group-column domain") != std::string::npos);
+  }
+  CHECK(names({folder.path("d/t.npy")}) == Names{"t.npy"});
+  CHECK(names({folder.path("d/t.domain.npy")}) == Names{"t.domain.npy"});  // who names it means it
+  ReadOptions options;
+  options.group_column = "domain";
+  CHECK(list_inputs({folder.path("d")}, options).size() == 2);
+  folder.write("d/t.domain.lengths.npy", "x");  // a shard of its own
+  CHECK(names({folder.path("d")}) == Names{"t.1.npy", "t.domain.npy", "t.npy"});
+}
+
 TEST_CASE("what is never a shard is left out of folders, and nothing else") {
   const TempFolder folder;
   for (const char* name : {"README.md", "LICENSE", "vocab.json", "merges.txt", "tokenizer_config.json", ".hidden.npy",
