@@ -13,7 +13,6 @@ namespace shardpack {
 
 namespace {
 
-constexpr std::string_view kFormat = "shardpack-batches";
 constexpr std::int64_t kFormatVersion = 1;
 constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kMaxLength = std::numeric_limits<Length>::max();
@@ -103,7 +102,7 @@ double BatchManifest::predicted_minutes() const {
 std::string to_json(const BatchManifest& manifest) {
   JsonWriter json;
   json.begin_object();
-  json.member("format", kFormat).member("format_version", kFormatVersion).member("tool_version", manifest.tool_version);
+  json.member("format", kBatchesFormat).member("format_version", kFormatVersion).member("tool_version", manifest.tool_version);
   json.member("members", manifest.rows ? "rows" : "sequences");
   json.member("source_sequences", manifest.source_sequences).member("source_tokens", manifest.source_tokens);
   json.member("items", manifest.items).member("tokens", manifest.tokens);
@@ -138,7 +137,7 @@ std::string to_json(const BatchManifest& manifest) {
 
 BatchManifest batch_manifest_from_json(const std::string& text, const std::string& path) {
   const Json json = Json::parse(text, path);
-  check_format(json, kFormat, kFormatVersion);
+  check_format(json, kBatchesFormat, kFormatVersion);
   check_checksum(text, path);
   BatchManifest manifest;
   manifest.tool_version = json.at("tool_version").as_string();

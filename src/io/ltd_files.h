@@ -6,11 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "io/manifest_parts.h"
 #include "shardpack/ltd_manifest.h"
 
 namespace shardpack {
 
-inline constexpr std::string_view kLtdFormat = "shardpack-ltd";
 inline constexpr std::string_view kPlateausFile = "plateaus.json", kStepsFile = "steps.npy", kDeepSpeedFile = "ds_config.json",
                                   kSelectionFile = "selection.json", kBoundariesFile = "cu_seqlens.npy",
                                   kBoundaryOffsetsFile = "cu_offsets.npy", kKeptFolder = "kept";

@@ -26,7 +26,6 @@ double Manifest::packing_factor() const {
 
 namespace {
 
-constexpr std::string_view kFormat = "shardpack-packed";
 constexpr std::int64_t kFormatVersion = 1;
 constexpr int kEfficiencyDecimals = 6, kPackingFactorDecimals = 4;
 constexpr bool kOnOneLine = true;
@@ -111,7 +110,7 @@ void write_shards(JsonWriter& json, const std::vector<ManifestShard>& shards) {
 std::string to_json(const Manifest& manifest) {
   JsonWriter json;
   json.begin_object();
-  json.member("format", kFormat);
+  json.member("format", kPackedFormat);
   json.member("format_version", kFormatVersion);
   json.member("tool_version", manifest.tool_version);
   json.key("solver");
@@ -264,7 +263,7 @@ std::vector<ManifestShard> read_shards(const Json& list, std::set<std::string>& 
 
 Manifest manifest_from_json(const std::string& text, const std::string& path) {
   const Json json = Json::parse(text, path);
-  check_format(json, kFormat, kFormatVersion);
+  check_format(json, kPackedFormat, kFormatVersion);
   check_checksum(text, path);
 
   Manifest manifest;

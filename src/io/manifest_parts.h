@@ -12,6 +12,10 @@
 
 namespace shardpack {
 
+/// What the key "format" says of each kind of output.
+inline constexpr std::string_view kPackedFormat = "shardpack-packed", kBatchesFormat = "shardpack-batches",
+                                  kLtdFormat = "shardpack-ltd";
+
 /// The key "files" with one file a line.
 void write_files(JsonWriter& json, const std::vector<ManifestFile>& files);
 

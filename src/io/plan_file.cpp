@@ -13,6 +13,7 @@
 #include "io/group_key_text.h"
 #include "io/json.h"
 #include "shardpack/error.h"
+#include "shardpack/packer.h"
 #include "shardpack/version.h"
 
 namespace shardpack {
@@ -157,8 +158,18 @@ void write_plan(JsonWriter& json, const PackingPlan& plan, const LengthHistogram
   if (plan.certificate.scale > 0) write_certificate(json, plan.certificate);
 }
 
+/// A packer's name, perhaps with "+refill" behind it.
+std::string read_packer(const Json& json) {
+  const std::string text = json.as_string();
+  const std::string_view name = std::string_view(text).substr(0, text.find('+'));
+  const std::string_view rest = std::string_view(text).substr(name.size());
+  const bool known = std::any_of(packers().begin(), packers().end(), [&](const PackerInfo& packer) { return packer.name == name; });
+  if (!known || (!rest.empty() && rest != "+refill")) json.fail("there is no packer of this name");
+  return text;
+}
+
 void read_plan(const Json& json, PackingPlan& plan, LengthHistogram& items) {
-  plan.packer = json.at("packer").as_string();
+  plan.packer = read_packer(json.at("packer"));
   plan.row_tokens = static_cast<Length>(json.at("row_tokens").as_int(1, kMaxLength));
   plan.max_segments = static_cast<std::int32_t>(json.at("max_segments").as_int(0, std::numeric_limits<std::int32_t>::max()));
   plan.policy = read_policy(json.at("policy"));

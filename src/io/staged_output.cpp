@@ -1,3 +1,4 @@
+#include "base/printable.h"
 #include "io/staged_output.h"
 
 #include <fcntl.h>
@@ -67,14 +68,19 @@ std::vector<TreeEntry> list_tree(const std::string& folder) {
 
 // ---- what may be replaced -----------------------------------------------------------------------------------------------------
 
-/// Does the folder hold a manifest that we wrote? Judged by its beginning alone, so that a damaged dataset can be replaced.
-bool has_our_manifest(const std::string& folder) {
+/// What the key "format" of the folder's manifest says, if we wrote it; else "". Judged by its beginning alone, so that a damaged
+/// dataset can be replaced.
+std::string our_format(const std::string& folder) {
   const std::string path = in_folder(folder, kManifestName);
-  if (kind_of(path) != S_IFREG) return false;
+  if (kind_of(path) != S_IFREG) return {};
   std::string head(256, '\0');
   const File file(path, File::Mode::read);
   head.resize(file.read_some_at(0, std::as_writable_bytes(std::span(head))));
-  return head.find("\"format\": \"shardpack-") != std::string::npos;
+  constexpr std::string_view kKey = "\"format\": \"";
+  const std::size_t key = head.find(std::string(kKey) + "shardpack-");
+  if (key == std::string::npos) return {};
+  const std::size_t begin = key + kKey.size();
+  return head.substr(begin, head.find('"', begin) - begin);
 }
 
 /// A file in an output of ours that its manifest does not name; empty when there is none. Hidden ones do not count, and where the
@@ -119,7 +125,7 @@ std::string settle_name(const std::string& output) {
 }
 
 /// May `output` be made, or replaced under `force`? \throws Error
-void check_output(const std::string& output, bool force) {
+void check_output(const std::string& output, std::string_view format, bool force) {
   const std::string parent = parent_of(output);
   std::error_code unreachable;
   if (!fs::is_directory(parent, unreachable)) {
@@ -129,8 +135,15 @@ void check_output(const std::string& output, bool force) {
   if (!exists(output)) return;
   if (!is_folder(output)) throw Error(ErrorCode::usage, "the output exists and is not a folder", output);
   if (!force) throw Error(ErrorCode::usage, "the output exists; --force replaces it if shardpack made it", output);
-  if (!has_our_manifest(output)) {
+  const std::string found = our_format(output);
+  if (found.empty()) {
     throw Error(ErrorCode::usage, "not made by shardpack, so --force does not replace it; choose another output", output);
+  }
+  if (found != format) {
+    throw Error(ErrorCode::usage,
+                fmt::format("an output of another kind ({}), so --force does not replace it; remove it, or choose another output",
+                            printable(found)),
+                output);
   }
   if (const std::string file = foreign_file(output); !file.empty()) {
     throw Error(ErrorCode::usage,
@@ -257,19 +270,19 @@ void keep_times_of_equal_files(const std::string& folder, const std::string& old
 
 }  // namespace
 
-void check_output_place(const std::string& output, bool force) {
+void check_output_place(const std::string& output, std::string_view format, bool force) {
   const std::string name = settle_name(output);
-  check_output(name, force);
+  check_output(name, format, force);
   const std::string partial = with_suffix(name, kPartialSuffix);
   if (check_staging(partial) && has_marker(partial)) {
     const Descriptor free_to_take(lock_marker(partial));
   }
 }
 
-StagedOutput::StagedOutput(const std::string& output, bool force, Diagnostics& diagnostics)
-    : output_(settle_name(output)), partial_(with_suffix(output_, kPartialSuffix)), force_(force), diagnostics_(diagnostics) {
+StagedOutput::StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics)
+    : output_(settle_name(output)), partial_(with_suffix(output_, kPartialSuffix)), format_(format), force_(force), diagnostics_(diagnostics) {
   recover_aside(output_, diagnostics_);
-  check_output(output_, force);
+  check_output(output_, format, force);
   const bool stale = check_staging(partial_);
   if (!stale && ::mkdir(partial_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", partial_);
   lock_ = lock_marker(partial_);
@@ -298,7 +311,7 @@ void StagedOutput::write_file(std::string_view name, std::string_view bytes) con
 
 void StagedOutput::publish() {
   try {
-    check_output(output_, force_);  // once more: somebody may have been there meanwhile
+    check_output(output_, format_, force_);  // once more: somebody may have been there meanwhile
   } catch (const Error& error) {    // hours of work are not thrown away for it
     ::unlink(in_folder(partial_, kOwnerMarker).c_str());
     released_ = true;

@@ -15,10 +15,10 @@ inline constexpr std::string_view kOwnerMarker = ".shardpack-owner";
 /// Owns OUT.partial/ with its marker and lock.
 class StagedOutput {
  public:
-  /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT was made by
-  /// shardpack (manifest.json of ours in it) and holds nothing else; no living run holds OUT.partial/. A stale one of ours is
+  /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT is an output
+  /// of shardpack of the same kind (its manifest.json says `format`) and holds nothing else; no living run holds OUT.partial/. A stale one of ours is
   /// removed with a note; one that is not ours is refused. \throws Error{usage} and Error{io}.
-  StagedOutput(const std::string& output, bool force, Diagnostics& diagnostics);
+  StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics);
   /// Removes OUT.partial/ unless published or kept. Never throws.
   ~StagedOutput();
   StagedOutput(const StagedOutput&) = delete;
@@ -35,7 +35,7 @@ class StagedOutput {
   void publish();
 
  private:
-  std::string output_, partial_;
+  std::string output_, partial_, format_;
   bool force_ = false;
   bool released_ = false;  // partial_ is no longer ours to delete
   int lock_ = -1;
@@ -43,6 +43,6 @@ class StagedOutput {
 };
 
 /// The same checks without taking the place: what --dry-run does.
-void check_output_place(const std::string& output, bool force);
+void check_output_place(const std::string& output, std::string_view format, bool force);
 
 }  // namespace shardpack

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/units.h"
 #include "exec/ordered_map.h"
+#include "io/manifest_parts.h"
 #include "io/npy_writer.h"
 #include "io/staged_output.h"
 #include "jobs/batch_source.h"
@@ -179,9 +180,9 @@ BatchResult batch(const std::vector<std::string>& inputs, const std::string& out
   // What can be refused is refused before anything is read; the place is ours from here on.
   check_options(options);
   check_output_apart(output, inputs);
-  check_output_place(output, options.force);
+  check_output_place(output, kBatchesFormat, options.force);
   std::optional<StagedOutput> staged;
-  if (!options.dry_run) staged.emplace(output, options.force, context.diagnostics);
+  if (!options.dry_run) staged.emplace(output, kBatchesFormat, options.force, context.diagnostics);
 
   // Lengths, and what is taken of them.
   const BatchSource source = read_batch_source(inputs, options.read, context);

@@ -14,6 +14,7 @@
 #include "io/histogram_file.h"
 #include "io/json.h"
 #include "io/ltd_files.h"
+#include "io/manifest_parts.h"
 #include "io/packed_dataset.h"
 #include "io/plan_file.h"
 #include "jobs/pack_options.h"
@@ -328,7 +329,7 @@ InspectResult inspect(const std::string& path, const InspectOptions& options, co
   namespace fs = std::filesystem;
   InspectResult result;
   result.path = path;
-  if (has_manifest_of(path, "shardpack-batches")) {
+  if (has_manifest_of(path, kBatchesFormat)) {
     if (options.sequence) throw Error(ErrorCode::usage, "--sequence looks into a packed dataset; --row N shows batch N", path);
     const BatchFolder folder(path);
     if (options.row) {

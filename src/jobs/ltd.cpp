@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "io/file.h"
 #include "io/ltd_files.h"
+#include "io/manifest_parts.h"
 #include "io/npy.h"
 #include "io/packed_dataset.h"
 #include "io/staged_output.h"
@@ -165,9 +166,9 @@ LtdResult ltd(const std::string& rows_path, const std::string& output, const Ltd
   if (!rows_path.empty() && !output.empty()) check_output_apart(output, {rows_path});
   std::optional<StagedOutput> staged;
   if (!options.dry_run) {
-    staged.emplace(output, options.force, context.diagnostics);
+    staged.emplace(output, kLtdFormat, options.force, context.diagnostics);
   } else if (!output.empty()) {
-    check_output_place(output, options.force);
+    check_output_place(output, kLtdFormat, options.force);
   }
 
   // The rows' lengths, when there are rows; then what the run is.

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "core/predictions.h"
+#include "io/manifest_parts.h"
 #include "io/plan_file.h"
 #include "io/source.h"
 #include "io/staged_output.h"
@@ -323,9 +324,9 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
                            .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
   planning.packing.row_tokens = options.policy.row_tokens;
   check_output_apart(output, inputs);
-  check_output_place(output, options.force);
+  check_output_place(output, kPackedFormat, options.force);
   std::optional<StagedOutput> staged;
-  if (!options.dry_run) staged.emplace(output, options.force, context.diagnostics);
+  if (!options.dry_run) staged.emplace(output, kPackedFormat, options.force, context.diagnostics);
 
   // One pass over the inputs: boundaries, id range, fingerprint. The index then says where every token is.
   RunContext reading = context;

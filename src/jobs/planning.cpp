@@ -21,6 +21,9 @@ LengthSource read_lengths(const std::vector<std::string>& inputs, const ReadOpti
     throw Error(ErrorCode::usage, "a plain histogram does not tell groups; give the shards, or a third column 'group'",
                 inputs[0]);
   }
+  if (file && read.limit > 0) {
+    throw Error(ErrorCode::usage, "a histogram has no first sequences: --limit takes the shards", inputs[0]);
+  }
   if (file) {
     source.histogram = std::move(file->lengths);
     source.groups = std::move(file->groups);

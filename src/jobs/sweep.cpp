@@ -472,7 +472,10 @@ SweepResult sweep(const std::vector<std::string>& inputs, const ReadOptions& rea
     const std::size_t q = work.cell_questions[c];
     if (q == Work::kNone) continue;
     fill_cell(result.cells[c], work.groups[work.questions[q].group], work.questions[q], answers[q]);
-    if (result.cells[c].problem.empty()) result.cells[c].best_bound = best_bound(work, answers, q);
+    if (!result.cells[c].problem.empty()) continue;
+    SweepCell& cell = result.cells[c];
+    cell.best_bound = best_bound(work, answers, q);
+    if (cell.order == InputOrder::sampled) cell.rows = std::max(cell.rows, cell.best_bound);  // an estimate knows no better
   }
   result.knee = find_knee(result.cells, result.lengths);
   return result;

@@ -49,7 +49,7 @@ std::optional<std::size_t> find_knee(std::span<const SweepCell> cells, const Len
   const auto rank = [&](std::size_t c) {
     const SweepCell& cell = cells[c];
     const std::int32_t limit = cell.segment_limit == 0 ? std::numeric_limits<std::int32_t>::max() : cell.segment_limit;
-    return std::make_tuple(cell.row_tokens, limit, cell.lost_tokens(), cell.rows, c);
+    return std::make_tuple(cell.row_tokens, limit, cell.lost_tokens(), cell.rows, cell.order == InputOrder::sampled, c);
   };
   return *std::min_element(left.begin(), left.end(), [&](std::size_t a, std::size_t b) { return rank(a) < rank(b); });
 }

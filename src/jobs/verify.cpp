@@ -11,6 +11,7 @@
 #include "io/file.h"
 #include "io/json.h"
 #include "io/ltd_files.h"
+#include "io/manifest_parts.h"
 #include "io/packed_dataset.h"
 #include "io/plan_file.h"
 #include "jobs/verify_against.h"
@@ -132,7 +133,7 @@ VerifyResult verify_dataset(const std::string& path, const VerifyOptions& option
 }  // namespace
 
 VerifyResult verify(const std::string& path, const VerifyOptions& options, const RunContext& context) {
-  if (has_manifest_of(path, "shardpack-batches")) return verify_batches(path, options, context);
+  if (has_manifest_of(path, kBatchesFormat)) return verify_batches(path, options, context);
   std::error_code ignored;
   if (is_ltd_folder(path)) return verify_ltd(path, options, context);
   if (fs::is_directory(path, ignored) || fs::path(path).filename() == kManifestName)

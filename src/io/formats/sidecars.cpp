@@ -87,6 +87,9 @@ std::optional<std::string> owner_of_column(const std::string& path) {
   const std::string word = named.extension().string();  // with its dot
   if (word.size() < 2 || word.find_first_not_of("0123456789", 1) == std::string::npos || has_boundaries(stem)) return std::nullopt;
   const std::string owner = without(stem, word);
+  for (const std::string_view suffix : {".npy", ".bin"}) {
+    if (std::string data = owner + std::string(suffix); is_file(data)) return data;
+  }
   return has_boundaries(owner) ? file_with_stem(owner) : std::nullopt;
 }
 

@@ -94,6 +94,7 @@ TEST_CASE("a plan's bytes are these, and are read back") {
 
 TEST_CASE("a plan of nothing is a plan") {
   PackingPlan plan;
+  plan.packer = "none";
   plan.row_tokens = 5;
   const std::string text = to_json(plan, {});
   CHECK(text.find("\"histogram\": [],") != std::string::npos);

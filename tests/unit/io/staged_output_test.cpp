@@ -15,6 +15,7 @@
 
 #include "io/exchange_folders.h"
 #include "io/file.h"
+#include "io/manifest_parts.h"
 #include "io/packed_dataset.h"
 #include "shardpack/error.h"
 #include "support/catch.h"
@@ -51,8 +52,8 @@ Failure failure(const std::function<void()>& action) {
 /// Both the real thing and the check that a dry run makes.
 Failure refusal(const std::string& output, bool force) {
   NoDiagnostics quiet;
-  const Failure checked = failure([&] { check_output_place(output, force); });
-  const Failure taken = failure([&] { StagedOutput(output, force, quiet); });
+  const Failure checked = failure([&] { check_output_place(output, kPackedFormat, force); });
+  const Failure taken = failure([&] { StagedOutput(output, kPackedFormat, force, quiet); });
   CHECK(checked.code == taken.code);
   CHECK(checked.text == taken.text);
   return taken;
@@ -64,7 +65,7 @@ bool says(const Failure& found, std::string_view text) {
 
 /// Write a dataset and publish it.
 void publish_dataset(const std::string& output, bool force, Diagnostics& diagnostics, int zstd_level = 0) {
-  StagedOutput staged(output, force, diagnostics);
+  StagedOutput staged(output, kPackedFormat, force, diagnostics);
   write_sample_dataset(staged.folder(), zstd_level);
   staged.publish();
 }
@@ -106,13 +107,23 @@ void run_and_kill(const std::function<void()>& action) {
 
 }  // namespace
 
+TEST_CASE("an output of another kind is never replaced") {
+  const TempFolder folder;
+  publish_dataset(folder.path("out"));
+  NoDiagnostics quiet;
+  const Failure found = failure([&] { StagedOutput(folder.path("out"), kLtdFormat, true, quiet); });
+  CHECK(found.code == ErrorCode::usage);
+  CHECK(says(found, "another kind (shardpack-packed)"));
+  publish_dataset(folder.path("out"), true);
+}
+
 TEST_CASE("a fresh output appears by publish and not before") {
   const TempFolder folder;
   NoDiagnostics quiet;
-  check_output_place(folder.path("out"), false);
+  check_output_place(folder.path("out"), kPackedFormat, false);
   CHECK(listing(folder.path()).empty());
   {
-    StagedOutput staged(folder.path("out"), false, quiet);
+    StagedOutput staged(folder.path("out"), kPackedFormat, false, quiet);
     CHECK(staged.folder() == folder.path("out.partial"));
     CHECK(listing(folder.path()) == Names{"out.partial"});
     fs::create_directory(staged.folder() + "/shard");
@@ -130,7 +141,7 @@ TEST_CASE("an output that is not published leaves nothing") {
   const TempFolder folder;
   NoDiagnostics quiet;
   {
-    StagedOutput staged(folder.path("out"), false, quiet);
+    StagedOutput staged(folder.path("out"), kPackedFormat, false, quiet);
     staged.write_file("manifest.json", "{}");
     fs::create_directory(staged.folder() + "/shard");
   }
@@ -274,16 +285,16 @@ TEST_CASE("what a killed run left is removed with a note") {
   const std::string out = folder.path("out");
   run_and_kill([&] {
     NoDiagnostics quiet;
-    auto* const staged = new StagedOutput(out, false, quiet);
+    auto* const staged = new StagedOutput(out, kPackedFormat, false, quiet);
     write_sample_dataset(staged->folder());
   });
   CHECK(listing(folder.path()) == Names{"out.partial"});
-  check_output_place(out, false);
+  check_output_place(out, kPackedFormat, false);
   CHECK(fs::exists(folder.path("out.partial/manifest.json")));  // a check takes nothing away
 
   Notes notes;
   {
-    StagedOutput staged(out, false, notes);
+    StagedOutput staged(out, kPackedFormat, false, notes);
     CHECK(listing(staged.folder()) == Names{".shardpack-owner"});
     CHECK(notes.text.find("out.partial: removed what an interrupted run had left") != std::string::npos);
   }
@@ -379,7 +390,7 @@ TEST_CASE("a place that a living run holds is refused, and free once it has ende
   if (child == 0) {
     ::close(done[1]);
     NoDiagnostics quiet;
-    auto* const staged = new StagedOutput(out, false, quiet);
+    auto* const staged = new StagedOutput(out, kPackedFormat, false, quiet);
     staged->write_file("manifest.json", "{}");
     (void)!::write(ready[1], "x", 1);
     (void)!::read(done[0], &byte, 1);
@@ -404,7 +415,7 @@ TEST_CASE("an output that somebody makes meanwhile is not replaced, and the new 
   const TempFolder folder;
   NoDiagnostics quiet;
   {
-    StagedOutput staged(folder.path("out"), false, quiet);
+    StagedOutput staged(folder.path("out"), kPackedFormat, false, quiet);
     staged.write_file("manifest.json", "{}");
     folder.write("out/data", "x");
     const Failure found = failure([&] { staged.publish(); });
@@ -447,7 +458,7 @@ TEST_CASE("a run killed between renames loses no output") {
   fs::rename(out, folder.path("out.replaced"));
   folder.write("out.partial/.shardpack-owner", "");
   Notes notes;
-  CHECK(failure([&] { StagedOutput(out, false, notes); }).code == ErrorCode::usage);  // it is there again
+  CHECK(failure([&] { StagedOutput(out, kPackedFormat, false, notes); }).code == ErrorCode::usage);  // it is there again
   CHECK(notes.text.find("put back the output") != std::string::npos);
   CHECK(listing(out) == Names{"manifest.json", "shard-00000-00000"});
   publish_dataset(out, true);
