@@ -28,6 +28,8 @@ constexpr std::int64_t kEffortFactor = 20;
 constexpr std::int64_t kMaxTable = 200'000'000;
 constexpr std::int64_t kMaxHeld = 4'000'000;
 constexpr std::int64_t kMaxLengths = 10'000;
+/// Table entries of the coarse problem that a small one of more entries begins with.
+constexpr std::int64_t kFirstTable = 1'000'000;
 /// Coarse slots in a row, at most. More waste less of each item, and take longer.
 constexpr std::int64_t kCoarseUnits = 2048;
 /// Strategies that are worth so much less than a row are of no use after the relaxation.
@@ -279,7 +281,11 @@ PackingPlan optimize_coarsely(PackingPlan first, const LengthHistogram& items, c
 PackingPlan optimize(PackingPlan first, const LengthHistogram& items, const PackerOptions& options, const std::stop_token& stop) {
   const LowerBound bound = lower_bound(items, options.row_tokens, options.max_segments);
   if (first.rows() == bound.rows) return first;
-  if (is_small(PackingProblem(items, options.row_tokens, options.max_segments))) {
+  const PackingProblem problem(items, options.row_tokens, options.max_segments);
+  if (is_small(problem)) {
+    // Strategies of coarse lengths, found in a moment, are nearly the right ones: most of the rounds with all lengths are saved.
+    if (problem.table() > kFirstTable) first = optimize_coarsely(std::move(first), items, options, kFirstTable, stop);
+    if (first.rows() == bound.rows) return first;
     return Optimizer(std::move(first), items, options, bound, stop).solve();
   }
   return optimize_coarsely(std::move(first), items, options, kMaxTable, stop);
