@@ -117,11 +117,12 @@ void refuse_column(const std::string& path, const std::string& shown) {
   const std::optional<std::string> owner = owner_of_column(path);
   if (!owner) return;
   const std::string column = fs::path(path).stem().extension().string().substr(1);
-  throw Error(ErrorCode::usage,
-              fmt::format("beside {} this looks like a column of it, not token ids: --group-column {} groups by it, else give the "
-                          "data files themselves, or keep it elsewhere",
-                          fs::path(*owner).filename().string(), column),
-              shown);
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("beside {} this looks like a column of it, not token ids: --group-column {} groups by it, else give the "
+                  "data files themselves, or keep it elsewhere",
+                  fs::path(*owner).filename().string(), column),
+      shown);
 }
 
 /// The same file or folder, whatever the names: links are followed.

@@ -163,7 +163,8 @@ std::string read_packer(const Json& json) {
   const std::string text = json.as_string();
   const std::string_view name = std::string_view(text).substr(0, text.find('+'));
   const std::string_view rest = std::string_view(text).substr(name.size());
-  const bool known = std::any_of(packers().begin(), packers().end(), [&](const PackerInfo& packer) { return packer.name == name; });
+  const bool known =
+      std::any_of(packers().begin(), packers().end(), [&](const PackerInfo& packer) { return packer.name == name; });
   if (!known || (!rest.empty() && rest != "+refill")) json.fail("there is no packer of this name");
   return text;
 }

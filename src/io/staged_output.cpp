@@ -1,5 +1,5 @@
-#include "base/printable.h"
 #include "io/staged_output.h"
+#include "base/printable.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -280,7 +280,11 @@ void check_output_place(const std::string& output, std::string_view format, bool
 }
 
 StagedOutput::StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics)
-    : output_(settle_name(output)), partial_(with_suffix(output_, kPartialSuffix)), format_(format), force_(force), diagnostics_(diagnostics) {
+    : output_(settle_name(output)),
+      partial_(with_suffix(output_, kPartialSuffix)),
+      format_(format),
+      force_(force),
+      diagnostics_(diagnostics) {
   recover_aside(output_, diagnostics_);
   check_output(output_, format, force);
   const bool stale = check_staging(partial_);
@@ -312,7 +316,7 @@ void StagedOutput::write_file(std::string_view name, std::string_view bytes) con
 void StagedOutput::publish() {
   try {
     check_output(output_, format_, force_);  // once more: somebody may have been there meanwhile
-  } catch (const Error& error) {    // hours of work are not thrown away for it
+  } catch (const Error& error) {             // hours of work are not thrown away for it
     ::unlink(in_folder(partial_, kOwnerMarker).c_str());
     released_ = true;
     throw Error(error.code(), fmt::format("{}; the new output is whole and stays in {}", error.message(), partial_),

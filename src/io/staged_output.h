@@ -16,8 +16,8 @@ inline constexpr std::string_view kOwnerMarker = ".shardpack-owner";
 class StagedOutput {
  public:
   /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT is an output
-  /// of shardpack of the same kind (its manifest.json says `format`) and holds nothing else; no living run holds OUT.partial/. A stale one of ours is
-  /// removed with a note; one that is not ours is refused. \throws Error{usage} and Error{io}.
+  /// of shardpack of the same kind (its manifest.json says `format`) and holds nothing else; no living run holds OUT.partial/. A
+  /// stale one of ours is removed with a note; one that is not ours is refused. \throws Error{usage} and Error{io}.
   StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics);
   /// Removes OUT.partial/ unless published or kept. Never throws.
   ~StagedOutput();

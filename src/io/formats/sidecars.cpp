@@ -81,11 +81,13 @@ std::optional<std::string> owner_of_column(const std::string& path) {
   if (!path.ends_with(kSuffix)) return std::nullopt;
   const std::string stem = without(path, kSuffix);
   const auto has_boundaries = [](const std::string& of) {
-    return std::any_of(kBoundaryLists.begin(), kBoundaryLists.end(), [&](std::string_view list) { return is_file(of + std::string(list)); });
+    return std::any_of(kBoundaryLists.begin(), kBoundaryLists.end(),
+                       [&](std::string_view list) { return is_file(of + std::string(list)); });
   };
   const std::filesystem::path named(stem);
   const std::string word = named.extension().string();  // with its dot
-  if (word.size() < 2 || word.find_first_not_of("0123456789", 1) == std::string::npos || has_boundaries(stem)) return std::nullopt;
+  if (word.size() < 2 || word.find_first_not_of("0123456789", 1) == std::string::npos || has_boundaries(stem))
+    return std::nullopt;
   const std::string owner = without(stem, word);
   for (const std::string_view suffix : {".npy", ".bin"}) {
     if (std::string data = owner + std::string(suffix); is_file(data)) return data;

@@ -70,8 +70,7 @@ TEST_CASE("sweep takes lists: commas and repeats add up, and the other commands 
   CHECK(refusal({"sweep", "in", "-L", "512,1k"}) == "--seq-length: expected a whole number from 1 to 2147483647, found '1k'");
   CHECK(refusal({"sweep", "in", "--overlong", "split,drp"}) ==
         "--overlong: expected error, truncate, split or drop, found 'drp'; did you mean drop?");
-  CHECK(refusal({"plan", "in", "-L", "512,1024"}) ==
-        "--seq-length: expected one number (lists are for sweep), found '512,1024'");
+  CHECK(refusal({"plan", "in", "-L", "512,1024"}) == "--seq-length: expected one number (lists are for sweep), found '512,1024'");
   CHECK(refusal({"sweep", "in"}) == "how long is a row? Give -L N, the trainer's sequence length");
   CHECK(refusal({"sweep", "in", "-L", "8", "--csv", "--json"}) == "--json or --csv, not both");
   CHECK(refusal({"sweep", "in", "-L", "8", "--csv", "-o", "-"}) == "--csv and -o - both want standard output");

@@ -114,7 +114,8 @@ TEST_CASE("faults of a table are named with their line") {
   CHECK(reader.refusal("5,3\n6,1,2\n") == "line 2: expected length,count, found '6,1,2'");
   CHECK(reader.refusal("5\n6,1\n") == "line 2: expected one length, found '6,1'");
   CHECK(reader.refusal("5,3\nlength,count\n") == "line 2: the length is length" + number);
-  CHECK(reader.refusal("length,rows\n5,3\n") == "line 1: the column 'rows' is unknown; a histogram has length,count and perhaps group");
+  CHECK(reader.refusal("length,rows\n5,3\n") ==
+        "line 1: the column 'rows' is unknown; a histogram has length,count and perhaps group");
   CHECK(reader.refusal("length,count,count\n5,3,3\n") == "line 1: the column 'count' appears twice");
   CHECK(reader.refusal("9223372036854775808,1\n", ErrorCode::limit) ==
         "line 1: the length is 9223372036854775808; numbers are below 2^63");

@@ -98,7 +98,7 @@ TEST_CASE("sidecars are left out of folders and stand for their data when given"
 TEST_CASE("a column beside token ids is not taken for token ids") {
   const TempFolder folder;
   for (const char* name : {"d/t.npy", "d/t.lengths.npy", "d/t.1.npy", "e/t.more.npy", "e/t.part.npy"}) folder.write(name, "x");
-  CHECK(names({folder.path("d")}) == Names{"t.1.npy", "t.npy"});     // a number is no column's name
+  CHECK(names({folder.path("d")}) == Names{"t.1.npy", "t.npy"});          // a number is no column's name
   CHECK(names({folder.path("e")}) == Names{"t.more.npy", "t.part.npy"});  // there is no t for them to belong to
   folder.write("d/t.domain.npy", "x");
   for (const std::string& argument : {folder.path("d"), folder.path("d/*")}) {

@@ -360,7 +360,8 @@ TEST_CASE("the group column's values are numbered as they come; a record without
   const std::string good = "{\"lang\": 1, \"input_ids\": [5]}\n", null = "{\"lang\": null, \"input_ids\": [6, 7]}\n",
                     missing = "{\"input_ids\": [8]}\n";
   CHECK(opener.refusal(good + null) == "line 2: lang is null; --null-row drop leaves such records out");
-  CHECK(opener.refusal(good + missing) == "line 2: no column 'lang'; there are 'input_ids'; --null-row drop leaves such records out");
+  CHECK(opener.refusal(good + missing) ==
+        "line 2: no column 'lang'; there are 'input_ids'; --null-row drop leaves such records out");
   CHECK(opener.refusal(missing, ErrorCode::usage) == "line 1: no column 'lang'; there are 'input_ids'");
   CHECK(opener.refusal("{\"lang\": 1.5, \"input_ids\": [6, 7]}\n").find("line 1: lang is 1.5; groups are told by") == 0);
   CHECK(opener.refusal("{\"lang\": [1], \"input_ids\": [6, 7]}\n").find("line 1: lang is a list; groups are told by") == 0);

@@ -175,6 +175,7 @@ TEST_CASE("what cannot be is named by its key") {
   const std::vector<std::array<std::string, 3>> cases{
       {"shardpack-plan", "shardpack-packed", "format: expected \"shardpack-plan\""},
       {"\"format_version\": 1", "\"format_version\": 9", "format_version: "},
+      {"\"lpfhp\"", "\"red\\u001b[31m\"", "packer: there is no packer of this name"},
       {"\"row_tokens\": 12", "\"row_tokens\": 0", "row_tokens: "},
       {"\"max_segments\": 3", "\"max_segments\": -1", "max_segments: "},
       {"\"segment_multiple\": 4", "\"segment_multiple\": 13", "segment_multiple: expected a whole number from 1 to 12"},
