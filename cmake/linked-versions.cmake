@@ -9,7 +9,7 @@ if(NOT zstd_VERSION)
 endif()
 
 set(SHARDPACK_LINKED_VERSIONS "")
-foreach(library CLI11 Clp Eigen3 fmt nlohmann_json simdjson spdlog xxHash ZLIB zstd)
+foreach(library Arrow CLI11 Clp Eigen3 fmt nlohmann_json simdjson spdlog xxHash ZLIB zstd)
   string(APPEND SHARDPACK_LINKED_VERSIONS "    {\"${library}\", \"${${library}_VERSION}\"},\n")
 endforeach()
 configure_file(src/cli/linked_versions.h.in ${PROJECT_BINARY_DIR}/generated/cli/linked_versions.h @ONLY)

@@ -1,0 +1,36 @@
+// What every use of Apache Arrow here shares: our files as Arrow sees them, its failures as ours, and its memory from malloc.
+#pragma once
+
+#include <arrow/io/interfaces.h>
+#include <arrow/memory_pool.h>
+#include <arrow/result.h>
+#include <arrow/status.h>
+
+#include <memory>
+#include <string>
+
+#include "io/file.h"
+
+namespace shardpack {
+
+/// Arrow's own pools keep freed memory to themselves and start threads; this one is malloc and free.
+inline arrow::MemoryPool* arrow_pool() { return arrow::system_memory_pool(); }
+
+/// Arrow can have read only what is in the file: all but memory running out is Error{bad_data}.
+[[noreturn]] void fail_arrow(const arrow::Status& status, const std::string& shown, const std::string& position = {});
+
+inline void check_arrow(const arrow::Status& status, const std::string& shown, const std::string& position = {}) {
+  if (!status.ok()) fail_arrow(status, shown, position);
+}
+
+template <class T>
+T take_arrow(arrow::Result<T>&& result, const std::string& shown, const std::string& position = {}) {
+  if (!result.ok()) fail_arrow(result.status(), shown, position);
+  return std::move(result).MoveValueUnsafe();
+}
+
+/// Random access to `file` through pread: nothing is mapped, so that a file cut short while in use is an error and no signal.
+/// An Error of ours passes through Arrow's calls. Thread-safe.
+std::shared_ptr<arrow::io::RandomAccessFile> arrow_input(std::shared_ptr<const File> file);
+
+}  // namespace shardpack
