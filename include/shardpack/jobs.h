@@ -75,7 +75,8 @@ struct PackOptions {
   Tail tail = Tail::repeat;
   std::int64_t partition_tokens = std::int64_t{256} << 20;
   std::int64_t shard_bytes = std::int64_t{512} << 20;
-  bool force = false;  ///< replace an output that shardpack made
+  bool force = false;   ///< replace an output that shardpack made
+  bool resume = false;  ///< go on with the finished shards of an interrupted run, if there are any
   bool dry_run = false;
 };
 struct PackResult {

@@ -21,6 +21,7 @@
 #include "io/input_list.h"
 #include "io/json.h"
 #include "io/plan_file.h"
+#include "io/system_calls.h"
 #include "shardpack/error.h"
 #include "shardpack/version.h"
 
@@ -59,7 +60,7 @@ void write_special(const std::string& path, std::string_view bytes) {
 struct Partial {
   explicit Partial(const std::string& target) : path(target + ".partial") {}
   ~Partial() {
-    if (!path.empty()) ::unlink(path.c_str());
+    if (!path.empty()) sys::unlink(path.c_str());
   }
   Partial(const Partial&) = delete;
   Partial& operator=(const Partial&) = delete;
@@ -68,10 +69,10 @@ struct Partial {
 
 /// Made empty when it is not there; never cut, for it may be something else by mistake.
 void touch(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  const int descriptor = sys::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor < 0) throw_errno("create", path);
   const int failed = futimens(descriptor, nullptr);
-  if (::close(descriptor) != 0 || failed != 0) throw_errno("touch", path);
+  if (sys::close(descriptor) != 0 || failed != 0) throw_errno("touch", path);
 }
 
 std::string parent_of(const std::string& path) {
@@ -191,7 +192,7 @@ void write_output_file(const std::string& path, std::string_view bytes) {
   file.write_at(0, std::as_bytes(std::span(bytes)));
   file.sync();
   file.close();
-  if (std::rename(partial.path.c_str(), path.c_str()) != 0) throw_errno("rename", path);
+  if (sys::rename(partial.path.c_str(), path.c_str()) != 0) throw_errno("rename", path);
   partial.path.clear();
   sync_folder(parent_of(path));
 }

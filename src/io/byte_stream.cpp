@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "io/system_calls.h"
 
 namespace shardpack {
 
@@ -31,7 +32,7 @@ std::string& standard_input_ahead() {
 std::size_t read_descriptor(int descriptor, std::span<std::byte> out, const std::string& shown) {
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t n = ::read(descriptor, out.data() + done, out.size() - done);
+    const ssize_t n = sys::read(descriptor, out.data() + done, out.size() - done);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw_errno("read", shown);
     if (n == 0) break;

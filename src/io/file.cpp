@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -15,6 +14,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "io/system_calls.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -31,30 +31,31 @@ File::File(const std::string& path, Mode mode, std::string shown) : shown_(shown
   if (mode == Mode::read) flags |= O_RDONLY | O_NONBLOCK;  // a pipe without a writer must not block the open
   if (mode == Mode::create) flags |= O_RDWR | O_CREAT | O_TRUNC;
   if (mode == Mode::create_exclusive) flags |= O_RDWR | O_CREAT | O_EXCL;
-  descriptor_ = ::open(path.c_str(), flags, 0666);
+  if (mode == Mode::update) flags |= O_RDWR | O_CREAT | O_NOFOLLOW;
+  descriptor_ = sys::open(path.c_str(), flags, 0666);
   if (descriptor_ < 0) throw_errno(mode == Mode::read ? "open" : "create", shown_);
   if (mode == Mode::read) {
     struct stat status {};
     if (::fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode)) {
-      ::close(std::exchange(descriptor_, -1));
+      sys::close(std::exchange(descriptor_, -1));
       throw Error(ErrorCode::io, "not a regular file; a pipe is read as standard input: give -", shown_);
     }
   }
 }
 
 File File::temporary(const std::string& folder) {
-  int descriptor = ::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+  int descriptor = sys::open(folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
   if (descriptor < 0) {  // not every file system has O_TMPFILE
     std::string name = folder + "/.shardpack-spool-XXXXXX";
-    descriptor = ::mkostemp(name.data(), O_CLOEXEC);
+    descriptor = sys::open_temporary(name.data(), O_CLOEXEC);
     if (descriptor < 0) throw_errno("create a temporary file in", folder);
-    ::unlink(name.c_str());
+    sys::unlink(name.c_str());
   }
   return File(descriptor, "temporary file in " + folder);
 }
 
 File::~File() {
-  if (descriptor_ >= 0) ::close(descriptor_);
+  if (descriptor_ >= 0) sys::close(descriptor_);
 }
 
 File::File(File&& other) noexcept : descriptor_(std::exchange(other.descriptor_, -1)), shown_(std::move(other.shown_)) {}
@@ -74,7 +75,7 @@ std::int64_t File::size() const {
 std::size_t File::read_some_at(std::int64_t offset, std::span<std::byte> out) const {
   std::size_t done = 0;
   while (done < out.size()) {
-    const ssize_t n = ::pread(descriptor_, out.data() + done, out.size() - done, offset + static_cast<std::int64_t>(done));
+    const ssize_t n = sys::pread(descriptor_, out.data() + done, out.size() - done, offset + static_cast<std::int64_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw_errno("read", shown_);
     if (n == 0) break;
@@ -96,19 +97,28 @@ void File::read_at(std::int64_t offset, std::span<std::byte> out) const {
 void File::write_at(std::int64_t offset, std::span<const std::byte> bytes) const {
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t n = ::pwrite(descriptor_, bytes.data() + done, bytes.size() - done, offset + static_cast<std::int64_t>(done));
+    const ssize_t n =
+        sys::pwrite(descriptor_, bytes.data() + done, bytes.size() - done, offset + static_cast<std::int64_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw_errno("write", shown_);
     done += static_cast<std::size_t>(n);
   }
 }
 
-void File::sync() const {
-  if (::fsync(descriptor_) != 0) throw_errno("sync", shown_);
+void File::truncate(std::int64_t bytes) const {
+  if (sys::ftruncate(descriptor_, bytes) != 0) throw_errno("cut", shown_);
 }
 
+void File::start_writeback(std::int64_t offset, std::int64_t bytes) const { sys::start_writeback(descriptor_, offset, bytes); }
+
+void File::sync() const {
+  if (sys::fsync(descriptor_) != 0) throw_errno("sync", shown_);
+}
+
+bool File::try_lock() const { return sys::try_lock(descriptor_) == 0; }
+
 void File::close() {
-  if (::close(std::exchange(descriptor_, -1)) != 0) throw_errno("close", shown_);
+  if (sys::close(std::exchange(descriptor_, -1)) != 0) throw_errno("close", shown_);
 }
 
 std::string read_small_file(const std::string& path, std::int64_t max_bytes) {
@@ -134,13 +144,19 @@ std::string hash_file(const File& file) {
   }
 }
 
+void make_folder(const std::string& path) {
+  if (sys::mkdir(path.c_str(), 0777) != 0) throw_errno("create the folder", path);
+}
+
 void sync_folder(const std::string& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int descriptor = sys::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) throw_errno("open", path);
-  const int result = ::fsync(descriptor);
-  ::close(descriptor);
+  const int result = sys::fsync(descriptor);
+  const int error = errno;
+  sys::close(descriptor);
+  errno = error;
   // Some file systems cannot sync a folder; their renames are as durable as they get.
-  if (result != 0 && errno != EINVAL && errno != ENOTSUP) throw_errno("sync", path);
+  if (result != 0 && error != EINVAL && error != ENOTSUP) throw_errno("sync", path);
 }
 
 }  // namespace shardpack

@@ -12,7 +12,12 @@ namespace shardpack {
 /// Owns a descriptor. Reading and writing at an offset is thread-safe.
 class File {
  public:
-  enum class Mode { read, create, create_exclusive };
+  enum class Mode {
+    read,
+    create,            ///< or make empty
+    create_exclusive,  ///< it must not be there
+    update,            ///< for reading and writing, created where it is missing; never a link
+  };
 
   /// `shown` is how errors name the file (default: the path). Regular files only for Mode::read: a folder, pipe or device is
   /// Error{io}, so that no input can block or never end.
@@ -32,8 +37,12 @@ class File {
   /// Read up to out.size() bytes at `offset`; fewer only at the end of the file.
   std::size_t read_some_at(std::int64_t offset, std::span<std::byte> out) const;
   void write_at(std::int64_t offset, std::span<const std::byte> bytes) const;
-  void sync() const;  ///< data and size reach the disk
-  void close();       ///< \throws Error{io}: a delayed write error is an error
+  void truncate(std::int64_t bytes) const;
+  void start_writeback(std::int64_t offset, std::int64_t bytes) const;  ///< the disk may begin; sync() is still needed
+  void sync() const;                                                    ///< data and size reach the disk
+  /// Until the file is closed or the process ends, however it ends. \return false, with errno, when it cannot be had at once
+  bool try_lock() const;
+  void close();  ///< \throws Error{io}: a delayed write error is an error
 
  private:
   File(int descriptor, std::string shown) : descriptor_(descriptor), shown_(std::move(shown)) {}
@@ -47,6 +56,7 @@ std::string read_small_file(const std::string& path, std::int64_t max_bytes = st
 /// XXH3-128 of a whole file, 32 hex digits. \throws Error{io}
 std::string hash_file(const File& file);
 
+void make_folder(const std::string& path);  ///< \throws Error{io}, also when it is there
 /// Make a folder's entries durable (a rename, a new file).
 void sync_folder(const std::string& path);
 

@@ -94,18 +94,20 @@ void write_partitions(JsonWriter& json, const std::vector<ManifestPartition>& pa
 
 void write_shards(JsonWriter& json, const std::vector<ManifestShard>& shards) {
   json.key("shards").begin_array();
-  for (const ManifestShard& shard : shards) {
-    json.begin_object();
-    json.member("folder", shard.folder);
-    json.member("rows", shard.rows).member("tokens", shard.tokens).member("segments", shard.segments);
-    json.member("fingerprint", shard.fingerprint.hex());
-    write_files(json, shard.files);
-    json.end_object();
-  }
+  for (const ManifestShard& shard : shards) write_shard(json, shard);
   json.end_array();
 }
 
 }  // namespace
+
+void write_shard(JsonWriter& json, const ManifestShard& shard) {
+  json.begin_object();
+  json.member("folder", shard.folder);
+  json.member("rows", shard.rows).member("tokens", shard.tokens).member("segments", shard.segments);
+  json.member("fingerprint", shard.fingerprint.hex());
+  write_files(json, shard.files);
+  json.end_object();
+}
 
 std::string to_json(const Manifest& manifest) {
   JsonWriter json;
@@ -245,21 +247,23 @@ std::vector<ManifestPartition> read_partitions(const Json& list) {
 }
 
 std::vector<ManifestShard> read_shards(const Json& list, std::set<std::string>& seen) {
-  std::vector<ManifestShard> shards(list.size());
-  for (std::size_t i = 0; i < shards.size(); ++i) {
-    const Json json = list.at(i);
-    ManifestShard& shard = shards[i];
-    shard.folder = unique_name(json.at("folder"), seen);
-    shard.rows = read_count(json, "rows");
-    shard.tokens = read_count(json, "tokens");
-    shard.segments = read_count(json, "segments");
-    shard.fingerprint = fingerprint(json.at("fingerprint"));
-    shard.files = read_files(json.at("files"));
-  }
+  std::vector<ManifestShard> shards;
+  for (std::size_t i = 0; i < list.size(); ++i) shards.push_back(read_shard(list.at(i), seen));
   return shards;
 }
 
 }  // namespace
+
+ManifestShard read_shard(const Json& json, std::set<std::string>& seen) {
+  ManifestShard shard;
+  shard.folder = unique_name(json.at("folder"), seen);
+  shard.rows = read_count(json, "rows");
+  shard.tokens = read_count(json, "tokens");
+  shard.segments = read_count(json, "segments");
+  shard.fingerprint = fingerprint(json.at("fingerprint"));
+  shard.files = read_files(json.at("files"));
+  return shard;
+}
 
 Manifest manifest_from_json(const std::string& text, const std::string& path) {
   const Json json = Json::parse(text, path);

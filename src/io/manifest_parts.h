@@ -19,6 +19,9 @@ inline constexpr std::string_view kPackedFormat = "shardpack-packed", kBatchesFo
 /// The key "files" with one file a line.
 void write_files(JsonWriter& json, const std::vector<ManifestFile>& files);
 
+void write_shard(JsonWriter& json, const ManifestShard& shard);  ///< an entry of a packed dataset's "shards"
+ManifestShard read_shard(const Json& json, std::set<std::string>& seen);
+
 void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources);  ///< the key "sources"
 void write_removed_counts(JsonWriter& json, const RemovedCounts& removed);         ///< the key "removed"
 

@@ -1,8 +1,5 @@
 // Writes one shard in the native layout. Workers make the bytes of every file, compressed where asked for; the one writing thread
 // only hashes and appends, so plain and compressed files take the same way and any order of workers gives the same bytes.
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <fmt/format.h>
 
 #include <bit>
@@ -141,7 +138,7 @@ class HashedFile {
     // The disk works while later rows are made, so that the sync at the end has little left to do. A failure comes up there.
     constexpr std::int64_t kWritebackBytes = 8 << 20;
     if (end_ - written_back_ >= kWritebackBytes) {
-      ::sync_file_range(file_.descriptor(), written_back_, end_ - written_back_, SYNC_FILE_RANGE_WRITE);
+      file_.start_writeback(written_back_, end_ - written_back_);
       written_back_ = end_;
     }
   }
@@ -162,7 +159,7 @@ class NativeSink final : public RowSink {
  public:
   explicit NativeSink(const ShardPlan& plan) : plan_(plan), arrays_(arrays_of(plan)) {
     ensure(plan.zstd_level >= 0 && plan.zstd_level <= ZstdCompressor::max_level(), "a zstd level that exists");
-    if (::mkdir(plan_.folder.c_str(), 0777) != 0) throw_errno("create the folder", plan_.folder);
+    make_folder(plan_.folder);
     EncodedBlock heads;
     for (const Array& array : arrays_) {
       std::string name = fmt::format("{}.npy{}", array.stem, compressed() ? ".zst" : "");
@@ -203,6 +200,7 @@ class NativeSink final : public RowSink {
       if (compressed()) output.file.append(output.seek_table.bytes());
       files.push_back(output.file.finish(output.name));
     }
+    sync_folder(plan_.folder);
     return files;
   }
 

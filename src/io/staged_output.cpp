@@ -1,26 +1,28 @@
 #include "io/staged_output.h"
 #include "base/printable.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/units.h"
+#include "exec/ordered_map.h"
 #include "io/exchange_folders.h"
-#include "io/file.h"
 #include "io/json.h"
 #include "io/packed_dataset.h"
+#include "io/system_calls.h"
 #include "shardpack/error.h"
 #include "shardpack/manifest.h"
 
@@ -167,26 +169,15 @@ bool check_staging(const std::string& partial) {
   return true;
 }
 
-struct Descriptor {
-  explicit Descriptor(int descriptor) : value(descriptor) {}
-  ~Descriptor() {
-    if (value >= 0) ::close(value);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int value;
-};
-
-/// Lock the marker of `folder`, made if need be, and return its descriptor.
+/// The marker of `folder`, made if need be, and locked as long as it is open.
 /// \throws Error{usage} when a living run holds it, Error{io}
-int lock_marker(const std::string& folder) {
+File lock_marker(const std::string& folder) {
   const std::string marker = in_folder(folder, kOwnerMarker);
   while (true) {
     const bool was_there = exists(marker);
-    const int descriptor = ::open(marker.c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0666);
-    if (descriptor < 0) throw_errno("create", marker);
+    File file(marker, File::Mode::update);
     std::string refusal;
-    if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
+    if (!file.try_lock()) {
       if (errno == EWOULDBLOCK) {
         refusal = "another run of shardpack is writing here; wait for it, or choose another output";
       } else if (was_there) {  // a file system without locks
@@ -195,45 +186,98 @@ int lock_marker(const std::string& folder) {
     }
     struct stat locked {
     }, named{};
-    const bool same = ::fstat(descriptor, &locked) == 0 && ::lstat(marker.c_str(), &named) == 0 &&
+    const bool same = ::fstat(file.descriptor(), &locked) == 0 && ::lstat(marker.c_str(), &named) == 0 &&
                       locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
-    if (refusal.empty() && same) return descriptor;
-    ::close(descriptor);
+    if (refusal.empty() && same) return file;
     if (!refusal.empty()) throw Error(ErrorCode::usage, refusal, folder);
     // Its owner ended and deleted it between the opening and the lock: once more.
   }
 }
 
-/// Delete what is in a folder of ours except its marker.
-std::error_code clear_folder(const std::string& folder) {
-  std::error_code error;
-  fs::directory_iterator entry(folder, error);
-  while (!error && entry != fs::directory_iterator()) {
-    if (entry->path().filename() != kOwnerMarker) fs::remove_all(entry->path(), error);
-    if (!error) entry.increment(error);
+/// Delete what is below a folder, but not what `keep` names. \throws Error{io}
+void delete_except(const std::string& folder, const std::set<std::string>& keep) {
+  std::vector<TreeEntry> entries = list_tree(folder);
+  std::reverse(entries.begin(), entries.end());  // what is in a folder goes before the folder
+  for (const TreeEntry& entry : entries) {
+    if (keep.find(entry.name) != keep.end()) continue;
+    const std::string path = in_folder(folder, entry.name);
+    const int result = entry.kind == S_IFDIR ? sys::rmdir(path.c_str()) : sys::unlink(path.c_str());
+    if (result != 0 && errno != ENOENT) throw_errno("delete", path);
   }
-  return error;
 }
 
-/// The marker goes last: whatever a crash leaves is known as ours.
-std::error_code delete_folder(const std::string& folder) {
-  std::error_code error = clear_folder(folder);
-  if (!error) fs::remove_all(folder, error);
-  return error;
+/// Delete a folder of ours. The marker goes last: whatever a crash leaves is known as ours. \throws Error{io}
+void delete_folder(const std::string& folder) {
+  delete_except(folder, {std::string(kOwnerMarker)});
+  sys::unlink(in_folder(folder, kOwnerMarker).c_str());
+  if (sys::rmdir(folder.c_str()) != 0) throw_errno("delete", folder);
 }
 
-/// A run without RENAME_EXCHANGE was killed between its renames: the old output goes back to its place, or away if the new one is
-/// there.
-void recover_aside(const std::string& output, Diagnostics& diagnostics) {
+/// Put in order what a run left that was killed while it published: without RENAME_EXCHANGE the old output may stand aside, and
+/// goes back to its place, or away if the new one is there; and the output may have its marker still.
+void recover(const std::string& output, Diagnostics& diagnostics) {
   const std::string aside = with_suffix(output, kAsideSuffix);
-  if (!is_folder(aside) || !has_marker(aside)) return;
-  const Descriptor lock(lock_marker(aside));
-  if (exists(output)) {
-    if (!delete_folder(aside)) diagnostics.info(fmt::format("{}: removed what an interrupted run had left", aside));
-  } else if (::rename(aside.c_str(), output.c_str()) == 0) {
-    ::unlink(in_folder(output, kOwnerMarker).c_str());
-    diagnostics.info(fmt::format("{}: put back the output that an interrupted run had moved aside", output));
+  if (is_folder(aside) && has_marker(aside)) {
+    const File lock = lock_marker(aside);
+    if (exists(output)) {
+      delete_folder(aside);
+      diagnostics.info(fmt::format("{}: removed what an interrupted run had left", aside));
+    } else {
+      if (sys::rename(aside.c_str(), output.c_str()) != 0) throw_errno("move back", aside);
+      diagnostics.info(fmt::format("{}: put back the output that an interrupted run had moved aside", output));
+    }
   }
+  if (is_folder(output) && has_marker(output)) {
+    const File lock = lock_marker(output);
+    sys::unlink(in_folder(output, kOwnerMarker).c_str());
+  }
+}
+
+// ---- shards that are finished -------------------------------------------------------------------------------------------------
+
+std::string finished_shards(std::int64_t count) {
+  return count == 1 ? "1 finished shard" : with_commas(count) + " finished shards";
+}
+
+/// Those of `shards` whose files are as the journal says, byte for byte. Of a name that is there twice the last one counts.
+std::map<std::string, ManifestShard> whole_shards(const std::string& folder, const std::vector<ManifestShard>& shards,
+                                                  const RunContext& context) {
+  std::map<std::string, ManifestShard> whole;
+  for (const ManifestShard& shard : shards) whole[shard.folder] = shard;
+
+  struct Check {
+    std::string shard;
+    ManifestFile file;
+    bool good;
+  };
+  std::vector<Check> checks;
+  std::int64_t bytes = 0;
+  for (const auto& [name, shard] : whole) {
+    for (const ManifestFile& file : shard.files) {
+      checks.push_back({name, file, false});
+      bytes += file.bytes;
+    }
+  }
+  context.progress.begin_stage("checking", bytes, "bytes");
+  std::size_t next = 0;
+  const auto produce = [&]() -> std::optional<Check> {
+    if (next == checks.size()) return std::nullopt;
+    return checks[next++];
+  };
+  const auto hash = [&](Check&& check) {
+    try {
+      const File file(fmt::format("{}/{}/{}", folder, check.shard, check.file.name), File::Mode::read);
+      check.good = file.size() == check.file.bytes && hash_file(file) == check.file.hash;
+    } catch (const Error&) {  // missing, or cannot be read: it is written anew
+    }
+    return std::move(check);
+  };
+  ordered_map(context.pool, default_in_flight(context.pool), context.stop, produce, hash, [&](Check&& check) {
+    if (!check.good) whole.erase(check.shard);
+    context.progress.advance(check.file.bytes);
+  });
+  context.progress.end_stage();
+  return whole;
 }
 
 // ---- publishing ---------------------------------------------------------------------------------------------------------------
@@ -263,8 +307,7 @@ void keep_times_of_equal_files(const std::string& folder, const std::string& old
     } catch (const Error&) {
       continue;
     }
-    const std::array<timespec, 2> times{timespec{0, UTIME_OMIT}, status.st_mtim};
-    if (::utimensat(AT_FDCWD, path.c_str(), times.data(), 0) != 0) throw_errno("set the time of", path);
+    if (sys::set_modified(path.c_str(), status.st_mtim) != 0) throw_errno("set the time of", path);
   }
 }
 
@@ -275,35 +318,52 @@ void check_output_place(const std::string& output, std::string_view format, bool
   check_output(name, format, force);
   const std::string partial = with_suffix(name, kPartialSuffix);
   if (check_staging(partial) && has_marker(partial)) {
-    const Descriptor free_to_take(lock_marker(partial));
+    const File free_to_take = lock_marker(partial);
   }
 }
 
-StagedOutput::StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics)
+StagedOutput::StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics,
+                           Leftovers leftovers)
     : output_(settle_name(output)),
       partial_(with_suffix(output_, kPartialSuffix)),
       format_(format),
       force_(force),
       diagnostics_(diagnostics) {
-  recover_aside(output_, diagnostics_);
+  recover(output_, diagnostics_);
   check_output(output_, format, force);
   const bool stale = check_staging(partial_);
-  if (!stale && ::mkdir(partial_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", partial_);
-  lock_ = lock_marker(partial_);
-  // Whatever is there was written under this marker, and its owner has ended.
-  if (const std::error_code error = clear_folder(partial_)) {
-    ::close(lock_);
-    throw Error(ErrorCode::io, fmt::format("cannot delete what an interrupted run left: {}", error.message()), partial_);
+  if (!stale && sys::mkdir(partial_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", partial_);
+  try {
+    marker_.emplace(lock_marker(partial_));
+  } catch (...) {
+    if (!stale) sys::rmdir(partial_.c_str());  // fails when somebody else is in it
+    throw;
   }
-  if (stale) diagnostics_.info(fmt::format("{}: removed what an interrupted run had left", partial_));
+  journal_.emplace(*marker_);
+  finished_ = static_cast<std::int64_t>(journal_->shards().size());
+  if (leftovers == Leftovers::resume && finished_ > 0) {
+    kept_ = true;
+    return;
+  }
+  // Whatever is there was written under this marker, and its owner has ended.
+  marker_->truncate(0);
+  delete_except(partial_, {std::string(kOwnerMarker)});
+  if (finished_ > 0) {
+    diagnostics_.info(fmt::format("{}: removed what an interrupted run had left, {} among it (--resume goes on with them)",
+                                  partial_, finished_shards(finished_)));
+  } else if (stale) {
+    diagnostics_.info(fmt::format("{}: removed what an interrupted run had left", partial_));
+  }
+  journal_.emplace(*marker_);
+  finished_ = 0;
 }
 
 StagedOutput::~StagedOutput() {
+  if (kept_) return;
   try {
-    if (!released_) delete_folder(partial_);
-  } catch (...) {  // out of memory: the next run finds the marker
+    delete_folder(partial_);
+  } catch (...) {  // the next run finds the marker
   }
-  ::close(lock_);
 }
 
 void StagedOutput::write_file(std::string_view name, std::string_view bytes) const {
@@ -313,12 +373,71 @@ void StagedOutput::write_file(std::string_view name, std::string_view bytes) con
   file.close();
 }
 
+void StagedOutput::check_same_run(const RunIdentity& identity) const {
+  if (!journal_->begun()) return;
+  const std::string found = difference(journal_->identity(), identity);
+  if (found.empty()) return;
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("cannot be resumed, for it would come out otherwise: {}; give what was given then, or leave out --resume to "
+                  "begin again",
+                  found),
+      partial_);
+}
+
+void StagedOutput::begin_shards(const RunIdentity& identity, const RunContext& context) {
+  if (journal_->begun()) {
+    check_same_run(identity);
+    whole_ = whole_shards(partial_, journal_->shards(), context);
+    std::set<std::string> keep{std::string(kOwnerMarker)};
+    for (const auto& [name, shard] : whole_) {
+      keep.insert(name);
+      for (const ManifestFile& file : shard.files) keep.insert(fmt::format("{}/{}", name, file.name));
+    }
+    delete_except(partial_, keep);
+    diagnostics_.info(fmt::format("{}: goes on with {} of an interrupted run, checked by hash", partial_,
+                                  finished_shards(static_cast<std::int64_t>(whole_.size()))));
+    finished_ = static_cast<std::int64_t>(whole_.size());
+    kept_ = false;
+  } else {
+    journal_->begin(identity);
+  }
+  sync_folder(partial_);
+  sync_folder(parent_of(output_));
+}
+
+const ManifestShard* StagedOutput::finished_shard(const std::string& name) const {
+  const auto found = whole_.find(name);
+  return found == whole_.end() ? nullptr : &found->second;
+}
+
+std::int64_t StagedOutput::finished_bytes() const {
+  std::int64_t bytes = 0;
+  for (const auto& [name, shard] : whole_) {
+    for (const ManifestFile& file : shard.files) bytes += file.bytes;
+  }
+  return bytes;
+}
+
+void StagedOutput::shard_finished(const ManifestShard& shard) {
+  sync_folder(partial_);  // the name of its folder; what is in it is durable
+  journal_->add(shard);
+  ++finished_;
+}
+
+std::string StagedOutput::keep_finished_shards() {
+  if (finished_ == 0 || published_) return {};
+  kept_ = true;
+  return fmt::format("{} {} in {}, and the same command with --resume goes on from there", finished_shards(finished_),
+                     finished_ == 1 ? "stays" : "stay", partial_);
+}
+
 void StagedOutput::publish() {
   try {
     check_output(output_, format_, force_);  // once more: somebody may have been there meanwhile
   } catch (const Error& error) {             // hours of work are not thrown away for it
-    ::unlink(in_folder(partial_, kOwnerMarker).c_str());
-    released_ = true;
+    sys::unlink(in_folder(partial_, kOwnerMarker).c_str());
+    kept_ = published_ = true;
     throw Error(error.code(), fmt::format("{}; the new output is whole and stays in {}", error.message(), partial_),
                 error.path());
   }
@@ -332,23 +451,27 @@ void StagedOutput::publish() {
   sync_folder(partial_);
 
   // Both folders have their markers through the renames: at no moment is there one to delete that is not known as ours.
-  const Descriptor old_lock(replaces ? lock_marker(output_) : -1);
+  std::optional<File> old_marker;
   if (replaces) {
+    old_marker.emplace(lock_marker(output_));
+    old_marker->truncate(0);  // the old output is nothing to go on with
     try {
       exchange_folders(partial_, output_, with_suffix(output_, kAsideSuffix));
     } catch (...) {
-      ::unlink(in_folder(output_, kOwnerMarker).c_str());
+      sys::unlink(in_folder(output_, kOwnerMarker).c_str());
       throw;
     }
-  } else if (::rename(partial_.c_str(), output_.c_str()) != 0) {
+  } else if (sys::rename(partial_.c_str(), output_.c_str()) != 0) {
     throw_errno("rename to the output", partial_);
   }
-  released_ = true;
-  ::unlink(in_folder(output_, kOwnerMarker).c_str());
+  kept_ = published_ = true;
+  sys::unlink(in_folder(output_, kOwnerMarker).c_str());
   sync_folder(parent_of(output_));
   if (!replaces) return;
-  if (const std::error_code error = delete_folder(partial_)) {
-    diagnostics_.warn(fmt::format("{}: cannot delete the old output: {}", partial_, error.message()));
+  try {
+    delete_folder(partial_);
+  } catch (const Error& error) {
+    diagnostics_.warn(fmt::format("the old output is not all gone: {}", error.what()));
   }
 }
 

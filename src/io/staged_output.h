@@ -1,24 +1,35 @@
 // Outputs appear whole or not at all: a run writes into the sibling OUT.partial/ and publishes it by renaming the folder.
 #pragma once
 
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "io/file.h"
+#include "io/journal.h"
+#include "shardpack/manifest.h"
 #include "shardpack/progress.h"
+#include "shardpack/run_context.h"
 
 namespace shardpack {
 
-/// Stands in every folder that is ours to delete; the run that works there holds a lock on it, which a crash frees. A run killed
-/// in the instant between renaming and removing it leaves it in OUT, where it means nothing.
+/// Stands in every folder that is ours to delete; the run that works there holds a lock on it, which a crash frees, and keeps its
+/// journal in it. A run killed in the instant between renaming and removing it leaves it in OUT, where it means nothing.
 inline constexpr std::string_view kOwnerMarker = ".shardpack-owner";
 
 /// Owns OUT.partial/ with its marker and lock.
 class StagedOutput {
  public:
+  /// What to do with the OUT.partial/ of a run that has ended: remove it with a note, or go on with it.
+  enum class Leftovers { remove, resume };
+
   /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT is an output
-  /// of shardpack of the same kind (its manifest.json says `format`) and holds nothing else; no living run holds OUT.partial/. A
-  /// stale one of ours is removed with a note; one that is not ours is refused. \throws Error{usage} and Error{io}.
-  StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics);
+  /// of shardpack of the same kind (its manifest.json says `format`) and holds nothing else; no living run holds OUT.partial/;
+  /// what is there is ours. \throws Error{usage} and Error{io}.
+  StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics,
+               Leftovers leftovers = Leftovers::remove);
   /// Removes OUT.partial/ unless published or kept. Never throws.
   ~StagedOutput();
   StagedOutput(const StagedOutput&) = delete;
@@ -34,11 +45,37 @@ class StagedOutput {
   /// \throws Error{usage} when something came to stand at OUT meanwhile (OUT.partial/ then stays), Error{io}
   void publish();
 
+  // ---- runs that can be resumed. Until begin_shards(), OUT.partial/ of an interrupted run with finished shards stays whatever
+  // happens.
+
+  /// Is what is known of the run by now the same as in the interrupted run, if that is to be resumed? So that a wrong option is
+  /// refused before the inputs are read. \throws Error{usage} naming what differs
+  void check_same_run(const RunIdentity& identity) const;
+
+  /// Begin the journal; or go on in that of the interrupted run: its finished shards are checked by hash, and whatever else is in
+  /// the folder, is deleted. \throws Error{usage} as check_same_run(), Error{io}
+  void begin_shards(const RunIdentity& identity, const RunContext& context);
+
+  /// The shard of this name, if the interrupted run finished it.
+  const ManifestShard* finished_shard(const std::string& name) const;
+  std::int64_t finished_bytes() const;  ///< of all of those
+
+  /// Note a shard whose files are durable; the note is, on return. From one thread at a time.
+  void shard_finished(const ManifestShard& shard);
+
+  /// After an error that is no fault of the data: from now on OUT.partial/ stays if a shard is finished.
+  /// \return a clause for the user that says so; empty when there is none
+  std::string keep_finished_shards();
+
  private:
   std::string output_, partial_, format_;
   bool force_ = false;
-  bool released_ = false;  // partial_ is no longer ours to delete
-  int lock_ = -1;
+  bool kept_ = false;       // partial_ is not ours to delete (any more)
+  bool published_ = false;  // or given up to the user
+  std::optional<File> marker_;
+  std::optional<Journal> journal_;              // in the marker
+  std::map<std::string, ManifestShard> whole_;  // finished by the interrupted run, by name
+  std::int64_t finished_ = 0;                   // shards
   Diagnostics& diagnostics_;
 };
 

@@ -2,9 +2,9 @@
 #include "shardpack/ltd.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/hash.h"
 #include "base/units.h"
@@ -134,7 +134,7 @@ class LtdWriter {
 
   void write(const KeptArray& array, const LtdSetup& setup, const LtdRowTable* rows, const RunContext& context) {
     const std::string folder = fmt::format("{}/{}", staged_.folder(), kKeptFolder);
-    if (::mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", folder);
+    if (!std::filesystem::exists(folder)) make_folder(folder);
     File file(fmt::format("{}/{}", staged_.folder(), array.name), File::Mode::create);
     StreamHash hash;
     std::int64_t at = 0;

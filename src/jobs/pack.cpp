@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "core/predictions.h"
+#include "io/json.h"
 #include "io/manifest_parts.h"
 #include "io/plan_file.h"
 #include "io/source.h"
@@ -146,6 +147,26 @@ std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& set
                      checked_mul(manifest.segments, segment_bytes, "output bytes"), "output bytes");
 }
 
+/// Everything that decides the bytes: `identity` with what reading and planning found.
+RunIdentity identity_of_run(RunIdentity identity, const Manifest& manifest, const std::vector<Partition>& partitions) {
+  identity.emplace_back("the number of inputs", std::to_string(manifest.sources.size()));
+  for (std::size_t i = 0; i < manifest.sources.size(); ++i) {
+    const ManifestSource& source = manifest.sources[i];
+    identity.emplace_back(fmt::format("input {}", i + 1),
+                          fmt::format("{} ({}, {} bytes, {} sequences, hash {})", as_utf8(source.name), source.format,
+                                      with_commas(source.bytes), with_commas(source.sequences), source.hash));
+  }
+  identity.emplace_back("the solver", manifest.solver.empty() ? "none" : manifest.solver);
+  StreamHash hash;
+  for (const PackingPlan* plan : plans_of(partitions)) {
+    hash.update(std::as_bytes(std::span(plan->lengths)));
+    hash.update(std::as_bytes(std::span(plan->begin)));
+    hash.update(std::as_bytes(std::span(plan->count)));
+  }
+  identity.emplace_back("the plan", "of hash " + hash.hex());
+  return identity;
+}
+
 void check_free_space(const std::string& output, std::int64_t needed) {
   struct statvfs status {};
   if (::statvfs(parent_of(output).c_str(), &status) != 0) return;  // the writes will tell
@@ -207,12 +228,12 @@ void write_listed(const StagedOutput& staged, Manifest& manifest, const std::str
 }
 
 /// All rows into `staged`, partition by partition; completes the manifest.
-void write_dataset(const StagedOutput& staged, const SequenceSource& source, std::vector<Partition>& partitions,
+void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vector<Partition>& partitions,
                    PlanningOptions planning, const RewriteSettings& settings, const PackOptions& options, const TailRows& tail,
                    Manifest& manifest, const RunContext& context) {
   const SequenceIndex& index = source.index();
   const FingerprintKeys keys(lengths_of(index).max_length());
-  Rewriter rewriter(source, keys, settings, staged.folder(), context);
+  Rewriter rewriter(source, keys, settings, staged, context);
   RemovedLog removed(source, keys, staged.folder(), context);
   OrderedRows head;  // the dataset's first rows, for --tail repeat
 
@@ -304,30 +325,10 @@ std::int64_t listed_bytes(const Manifest& manifest) {
   return bytes;
 }
 
-}  // namespace
-
-PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& asked,
-                const RunContext& context) {
-  // Plans that are given say how long a row is, and must be of the policy that is asked for.
-  PackOptions options = asked;
-  std::vector<GivenPlan> given;
-  if (!options.plan.empty()) {
-    given = read_given_plans(options.plan);
-    adopt(options, given);
-  }
-
-  // What can be refused is refused before anything is read; the place is ours from here on.
-  check_pack_options(options);
-  PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
-                           .packer = options.packer,
-                           .packing = options.packing,
-                           .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
-  planning.packing.row_tokens = options.policy.row_tokens;
-  check_output_apart(output, inputs);
-  check_output_place(output, kPackedFormat, options.force);
-  std::optional<StagedOutput> staged;
-  if (!options.dry_run) staged.emplace(output, kPackedFormat, options.force, context.diagnostics);
-
+/// pack() from the reading on. Until it publishes, `staged` holds what there is; none = a dry run.
+PackResult read_plan_write(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
+                           const PlanningOptions& planning, const std::vector<GivenPlan>& given,
+                           std::optional<StagedOutput>& staged, const RunContext& context) {
   // One pass over the inputs: boundaries, id range, fingerprint. The index then says where every token is.
   RunContext reading = context;
   if (reading.temp_dir.empty()) reading.temp_dir = parent_of(output);
@@ -352,8 +353,12 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   result.groups = groups_of(partitions);
   const RewriteSettings settings = rewrite_settings(options, result.manifest, totals);
   result.bytes_written = expected_bytes(result.manifest, settings);
-  check_free_space(output, result.bytes_written);
-  if (options.dry_run) return result;
+  if (options.dry_run) {
+    check_free_space(output, result.bytes_written);
+    return result;
+  }
+  staged->begin_shards(identity_of_run(identity_before_reading(options), result.manifest, partitions), context);
+  check_free_space(output, result.bytes_written - staged->finished_bytes());
 
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
   write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, result.manifest, context);
@@ -373,6 +378,49 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   result.bytes_written = listed_bytes(result.manifest) + static_cast<std::int64_t>(manifest_text.size());
   staged->publish();
   return result;
+}
+
+}  // namespace
+
+PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& asked,
+                const RunContext& context) {
+  // Plans that are given say how long a row is, and must be of the policy that is asked for.
+  PackOptions options = asked;
+  std::vector<GivenPlan> given;
+  if (!options.plan.empty()) {
+    given = read_given_plans(options.plan);
+    adopt(options, given);
+  }
+
+  // What can be refused is refused before anything is read; the place is ours from here on.
+  check_pack_options(options);
+  PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
+                           .packer = options.packer,
+                           .packing = options.packing,
+                           .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
+  planning.packing.row_tokens = options.policy.row_tokens;
+  check_output_apart(output, inputs);
+  check_output_place(output, kPackedFormat, options.force);
+  std::optional<StagedOutput> staged;
+  if (!options.dry_run) {
+    staged.emplace(output, kPackedFormat, options.force, context.diagnostics,
+                   options.resume ? StagedOutput::Leftovers::resume : StagedOutput::Leftovers::remove);
+    staged->check_same_run(identity_before_reading(options));
+  }
+
+  // What is finished outlives whatever is no fault of the data: a full disk, a signal, a machine that goes down.
+  try {
+    return read_plan_write(inputs, output, options, planning, given, staged, context);
+  } catch (const Error& error) {
+    const bool may_go_on =
+        error.code() == ErrorCode::io || error.code() == ErrorCode::limit || error.code() == ErrorCode::cancelled;
+    const std::string kept = staged && may_go_on ? staged->keep_finished_shards() : "";
+    if (kept.empty()) throw;
+    throw Error(error.code(), fmt::format("{}; {}", error.message(), kept), error.path(), error.position());
+  } catch (const std::bad_alloc&) {
+    if (const std::string kept = staged ? staged->keep_finished_shards() : ""; !kept.empty()) context.diagnostics.warn(kept);
+    throw;
+  }
 }
 
 }  // namespace shardpack

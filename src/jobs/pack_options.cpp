@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "io/json.h"
 #include "shardpack/error.h"
+#include "shardpack/version.h"
 
 namespace shardpack {
 
@@ -148,6 +149,12 @@ std::vector<RecordedOption> recorded_options(const PackOptions& options) {
   add("partition_tokens", number(options.partition_tokens));
   add("shard_bytes", number(options.shard_bytes));
   return recorded;
+}
+
+RunIdentity identity_before_reading(const PackOptions& options) {
+  RunIdentity identity{{"the version", kVersion}};
+  for (const RecordedOption& option : recorded_options(options)) identity.emplace_back("option " + option.first, option.second);
+  return identity;
 }
 
 }  // namespace shardpack

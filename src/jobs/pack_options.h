@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "io/journal.h"
 #include "shardpack/jobs.h"
 
 namespace shardpack {
@@ -26,6 +27,9 @@ using RecordedOption = std::pair<std::string, std::string>;
 
 /// Every option that decides the bytes.
 std::vector<RecordedOption> recorded_options(const PackOptions& options);
+
+/// What of the run's identity is known before the inputs are read: the version and the options.
+RunIdentity identity_before_reading(const PackOptions& options);
 
 /// Those of them that say how inputs are read, and what is done to sequences before they are packed.
 std::vector<RecordedOption> recorded_read_options(const ReadOptions& read);

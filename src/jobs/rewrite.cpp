@@ -37,9 +37,9 @@ std::int64_t RewriteSettings::row_bytes() const {
 
 std::int64_t RewriteSettings::rows_per_shard() const { return std::max<std::int64_t>(1, shard_bytes / row_bytes()); }
 
-Rewriter::Rewriter(const SequenceSource& source, const FingerprintKeys& keys, const RewriteSettings& settings, std::string folder,
-                   const RunContext& context)
-    : source_(source), keys_(keys), settings_(settings), folder_(std::move(folder)), context_(context) {}
+Rewriter::Rewriter(const SequenceSource& source, const FingerprintKeys& keys, const RewriteSettings& settings,
+                   StagedOutput& staged, const RunContext& context)
+    : source_(source), keys_(keys), settings_(settings), staged_(staged), context_(context) {}
 
 void Rewriter::write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard) {
   const std::int64_t per_shard = settings_.rows_per_shard();
@@ -55,7 +55,14 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
   shard.folder = name;
   shard.rows = row_count;
   shard.segments = segments_before(first_row + row_count) - segments_before(first_row);
-  std::shared_ptr<RowSink> sink = make_native_sink({.folder = folder_ + "/" + name,
+  if (const ManifestShard* finished = staged_.finished_shard(name)) {
+    ensure(finished->rows == shard.rows && finished->segments == shard.segments, "a finished shard holds the rows of its place");
+    wait_for_sync();
+    shards_.push_back(*finished);
+    context_.progress.advance(row_count);
+    return;
+  }
+  std::shared_ptr<RowSink> sink = make_native_sink({.folder = staged_.folder() + "/" + name,
                                                     .rows = row_count,
                                                     .segments = shard.segments,
                                                     .row_tokens = settings_.row_tokens,
@@ -104,7 +111,11 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
 
   wait_for_sync();
   shards_.push_back(std::move(shard));
-  syncing_ = std::async(std::launch::async, [sink] { return sink->finish(); });
+  syncing_ = std::async(std::launch::async, [sink, shard = shards_.back(), &staged = staged_]() mutable {
+    shard.files = sink->finish();
+    staged.shard_finished(shard);
+    return std::move(shard.files);
+  });
 }
 
 void Rewriter::wait_for_sync() {

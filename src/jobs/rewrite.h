@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/row_block.h"
+#include "io/staged_output.h"
 #include "shardpack/jobs.h"
 #include "shardpack/manifest.h"
 #include "shardpack/row_sink.h"
@@ -30,11 +31,11 @@ struct RewriteSettings {
   std::int64_t rows_per_shard() const;  ///< at least 1
 };
 
-/// Writes shard folders into `folder`. One at a time for a caller, but a shard's last step (sync to disk) overlaps the next
-/// shard.
+/// Writes shard folders into a staged output. One at a time for a caller, but a shard's last step (sync to disk, journal)
+/// overlaps the next shard. Shards that an interrupted run finished are taken as they are.
 class Rewriter {
  public:
-  Rewriter(const SequenceSource& source, const FingerprintKeys& keys, const RewriteSettings& settings, std::string folder,
+  Rewriter(const SequenceSource& source, const FingerprintKeys& keys, const RewriteSettings& settings, StagedOutput& staged,
            const RunContext& context);
 
   /// Write all rows; shards are named shard-PPPPP-SSSSS from `first_shard` on. Every row is checked (core/row_check.h).
@@ -54,7 +55,7 @@ class Rewriter {
   const SequenceSource& source_;
   const FingerprintKeys& keys_;
   RewriteSettings settings_;
-  std::string folder_;
+  StagedOutput& staged_;
   const RunContext& context_;
   std::vector<ManifestShard> shards_;
   std::future<std::vector<ManifestFile>> syncing_;  // of the last shard

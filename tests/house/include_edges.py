@@ -1,4 +1,5 @@
-"""The layers of the tree, checked on its #include lines: dependencies run one way, and heavy headers stay where they belong.
+"""The layers of the tree, checked on its #include lines: dependencies run one way, heavy headers stay where they belong, and files
+are touched in one place.
 
     include_edges.py SOURCE_TREE
 
@@ -48,6 +49,11 @@ CONFINED = {
     r"(eigen3/)?Eigen/.*": 2,
 }
 
+# Calls that open, change or sync files go through src/io/system_calls.h, so that tests can let each of them fail.
+SYSTEM_CALL = re.compile(r"(?:(?<!\w)::|\bstd::|\bfs::)(open|creat|mkostemp|pread|pwrite|fsync|fdatasync|ftruncate|fallocate|mkdir|rmdir|"
+                         r"unlink|rename|renameat2|remove_all|create_director\w+|copy_file|resize_file|utimensat|flock|sync_file_range)\(")
+MAY_CALL = {"src/io/system_calls.cpp", "src/cli/signals.cpp"}  # the latter opens /dev/null in place of a closed stream
+
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 
 
@@ -75,7 +81,10 @@ def check(tree):
         if layer not in BELOW:
             faults.append(f"{path}: belongs to no layer; give it one in tests/house/include_edges.py")
             continue
-        for style, header in INCLUDE.findall(file.read_text()):
+        text = file.read_text()
+        for call in SYSTEM_CALL.findall(text) if path not in MAY_CALL else ():
+            faults.append(f"{path}: {call}() is called through src/io/system_calls.h")
+        for style, header in INCLUDE.findall(text):
             edges += 1
             for pattern in CONFINED:
                 if re.fullmatch(pattern, header):
@@ -115,6 +124,7 @@ def self_test():
         "src/io/g.cpp": "#include <arrow/api.h>\n",
         "src/cli/d.cpp": '#include <CLI/CLI.hpp>\n#include "nowhere/x.h"\n',
         "src/cli/e.cpp": "#include <CLI/CLI.hpp>\n",
+        "src/io/f.cpp": "x = ::open(a);\ny = sys::open(a) + Files::rename(b);\n",
         "include/shardpack/jobs.h": '#include "io/file.h"\n',
         "include/shardpack/new.h": "",
     }
@@ -124,7 +134,7 @@ def self_test():
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         faults, _ = check(pathlib.Path(folder))
-    assert len(faults) == 10, "\n".join(faults)
+    assert len(faults) == 11, "\n".join(faults)
 
 
 if __name__ == "__main__":

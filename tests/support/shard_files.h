@@ -34,6 +34,16 @@ std::string npy_file(const std::string& descr, const std::vector<std::int64_t>& 
   return make_npy_header(descr, shape) + bytes_of(values);
 }
 
+/// NAME.npy with all ids in a row and NAME.lengths.npy beside it; returns the path of the first.
+template <class T>
+std::string write_npy(const TempFolder& folder, const std::string& name, const std::string& descr, const Sequences& sequences) {
+  std::vector<std::int32_t> lengths;
+  for (const auto& sequence : sequences) lengths.push_back(static_cast<std::int32_t>(sequence.size()));
+  folder.write(name + ".lengths.npy", npy_file("<i4", {static_cast<std::int64_t>(lengths.size())}, lengths));
+  const std::vector<T> ids = flat<T>(sequences);
+  return folder.write(name + ".npy", npy_file(descr, {static_cast<std::int64_t>(ids.size())}, ids));
+}
+
 /// An index as its tools write it; every field can be made wrong.
 struct MegatronIndex {
   std::uint8_t code = 8;

@@ -137,7 +137,7 @@ TEST_CASE("what is not understood is one line with the nearest name and the page
   CHECK(refusal({"-q"}) == "-q needs a command; see: shardpack -h");
   CHECK(refusal({"plan", "-L"}) == "-L needs a value; see: shardpack plan -h");
   CHECK(refusal({"plan", "--tail", "x"}).find("belongs to pack and batch;") != std::string::npos);
-  CHECK(refusal({"pack", "--resume"}).find("unknown flag --resume") == 0);  // a later version's
+  CHECK(refusal({"pack", "--quantise"}).find("unknown flag --quantise") == 0);
 }
 
 TEST_CASE("values are checked where they are given") {

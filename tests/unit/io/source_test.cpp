@@ -16,6 +16,7 @@
 #include "io/npy.h"
 #include "support/catch.h"
 #include "support/open_shards.h"
+#include "support/shard_files.h"
 #include "support/temp_folder.h"
 
 using namespace shardpack;
@@ -34,18 +35,6 @@ Sequences random_sequences(std::uint64_t seed, std::int64_t count, std::uint32_t
     sequences.push_back(std::move(sequence));
   }
   return sequences;
-}
-
-template <class T>
-std::string write_npy(const TempFolder& folder, const std::string& name, const std::string& descr, const Sequences& sequences) {
-  std::vector<T> ids;
-  std::vector<std::int32_t> lengths;
-  for (const auto& sequence : sequences) {
-    lengths.push_back(static_cast<std::int32_t>(sequence.size()));
-    for (const std::uint32_t id : sequence) ids.push_back(static_cast<T>(id));
-  }
-  folder.write(name + ".lengths.npy", make_npy_header("<i4", {static_cast<std::int64_t>(lengths.size())}) + bytes_of(lengths));
-  return folder.write(name + ".npy", make_npy_header(descr, {static_cast<std::int64_t>(ids.size())}) + bytes_of(ids));
 }
 
 std::string contents(const std::string& path) { return read_small_file(path); }

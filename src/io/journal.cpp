@@ -1,0 +1,121 @@
+#include "io/journal.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <string_view>
+
+#include "base/hash.h"
+#include "io/json.h"
+#include "io/manifest_parts.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+constexpr std::size_t kHashDigits = 32;
+constexpr bool kOnOneLine = true;
+
+std::string line_of(const std::string& record) { return fmt::format("{} {}\n", hash_hex(record), record); }
+
+/// The record of the line at the front of `text`, which is taken off; empty when the line is not whole.
+std::string_view take_record(std::string_view& text) {
+  const std::size_t end = text.find('\n');
+  if (end == std::string_view::npos || end <= kHashDigits || text[kHashDigits] != ' ') return {};
+  const std::string_view record = text.substr(kHashDigits + 1, end - kHashDigits - 1);
+  if (text.substr(0, kHashDigits) != hash_hex(record)) return {};
+  text.remove_prefix(end + 1);
+  return record;
+}
+
+std::string identity_record(const RunIdentity& identity) {
+  JsonWriter json;
+  json.begin_object(kOnOneLine);
+  for (const auto& [name, value] : identity) json.member(name, value);
+  json.end_object();
+  return json.take();
+}
+
+RunIdentity read_identity(std::string_view record, const std::string& path) {
+  RunIdentity identity;
+  for (const auto& [name, value] : Json::parse(record, path).members()) identity.emplace_back(name, value.as_string());
+  return identity;
+}
+
+std::string shard_record(const ManifestShard& shard) {
+  JsonWriter json;
+  json.begin_array(kOnOneLine);
+  write_shard(json, shard);
+  json.end_array();
+  return json.take();
+}
+
+ManifestShard read_shard_record(std::string_view record, const std::string& path) {
+  std::set<std::string> alone;  // a shard that was redone is there twice
+  return read_shard(Json::parse(record, path).at(0), alone);
+}
+
+}  // namespace
+
+std::string difference(const RunIdentity& then, const RunIdentity& now) {
+  constexpr int kNamed = 3;
+  std::string text;
+  int differences = 0;
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const bool there = i < then.size() && then[i].first == now[i].first;
+    if (there && then[i].second == now[i].second) continue;
+    if (++differences > kNamed) continue;
+    if (differences > 1) text += ", ";
+    const std::string was = there ? then[i].second : "not there";
+    text += fmt::format("{} was {} and is {}", now[i].first, was, now[i].second);
+  }
+  if (differences > kNamed) text += fmt::format(", and {} more", differences - kNamed);
+  return text;
+}
+
+Journal::Journal(const File& file) : file_(file) {
+  constexpr std::int64_t kMaxBytes = std::int64_t{1} << 30;
+  std::string text(static_cast<std::size_t>(std::min(file.size(), kMaxBytes)), '\0');
+  text.resize(file.read_some_at(0, std::as_writable_bytes(std::span(text))));
+
+  std::string_view rest = text;
+  try {
+    std::string_view record = take_record(rest);
+    if (record.empty()) return;
+    identity_ = read_identity(record, file.shown());
+    begun_ = true;
+    do {
+      end_ = static_cast<std::int64_t>(text.size() - rest.size());
+      record = take_record(rest);
+      if (!record.empty()) shards_.push_back(read_shard_record(record, file.shown()));
+    } while (!record.empty());
+  } catch (const Error&) {  // of a version that writes something else: its lines do not count either
+  }
+}
+
+void Journal::begin(const RunIdentity& identity) {
+  file_.truncate(0);
+  end_ = 0;
+  shards_.clear();
+  identity_ = identity;
+  begun_ = true;
+  append(identity_record(identity));
+}
+
+void Journal::add(const ManifestShard& shard) {
+  append(shard_record(shard));
+  shards_.push_back(shard);
+}
+
+void Journal::append(const std::string& record) {
+  const std::string line = line_of(record);
+  file_.truncate(end_);  // a line that was cut short goes first
+  file_.write_at(end_, std::as_bytes(std::span(line)));
+  file_.sync();
+  end_ += static_cast<std::int64_t>(line.size());
+}
+
+}  // namespace shardpack
