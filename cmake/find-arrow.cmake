@@ -1,5 +1,7 @@
 # The target shardpack_arrow: Apache Arrow C++ with Parquet, or nothing behind it. Sets SHARDPACK_ARROW_FROM to `system`, `wheel` or
 # `none`, and Arrow_VERSION. SHARDPACK_ARROW says what is wanted: AUTO (take what is there), ON (an error when nothing is), OFF.
+# The wheel's libparquet exports a simdjson of its own, of another version, so it has to come after ours on every link line: programs
+# link these libraries through shardpack_io, and take no more than SHARDPACK_ARROW_HEADERS from here.
 # `wheel`: Python's pyarrow carries both libraries with their headers; ./dev puts it into build/arrow-venv.
 set(SHARDPACK_ARROW AUTO CACHE STRING "Apache Arrow and Parquet: AUTO, ON or OFF")
 set_property(CACHE SHARDPACK_ARROW PROPERTY STRINGS AUTO ON OFF)
@@ -19,6 +21,7 @@ if(NOT SHARDPACK_ARROW STREQUAL "OFF")
   if(TARGET Arrow::arrow_shared AND TARGET Parquet::parquet_shared AND Arrow_VERSION VERSION_GREATER_EQUAL shardpack_arrow_oldest)
     set(SHARDPACK_ARROW_FROM system)
     target_link_libraries(shardpack_arrow INTERFACE Parquet::parquet_shared Arrow::arrow_shared)
+    get_target_property(SHARDPACK_ARROW_HEADERS Arrow::arrow_shared INTERFACE_INCLUDE_DIRECTORIES)
   else()
     execute_process(COMMAND ${SHARDPACK_ARROW_PYTHON} -c
       "import os, pyarrow as p; print(p.__version__, os.path.dirname(p.__file__), p.get_include(), sep=';')"
@@ -33,6 +36,7 @@ if(NOT SHARDPACK_ARROW STREQUAL "OFF")
       if(count EQUAL 2 AND Arrow_VERSION VERSION_GREATER_EQUAL shardpack_arrow_oldest)
         set(SHARDPACK_ARROW_FROM wheel)
         set(SHARDPACK_ARROW_LIBRARIES ${files})
+        set(SHARDPACK_ARROW_HEADERS ${headers})
         target_link_libraries(shardpack_arrow INTERFACE ${files})
         target_include_directories(shardpack_arrow SYSTEM INTERFACE ${headers})
       endif()
