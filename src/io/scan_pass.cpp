@@ -1,44 +1,59 @@
 // Workers take the id range, the fingerprint and the ends of their piece; the consumer hashes the pieces as they come back.
 #include "io/scan_pass.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <memory>
 #include <span>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/hash.h"
+#include "base/units.h"
 #include "core/fingerprint_keys.h"
 #include "exec/ordered_map.h"
+#include "shardpack/error.h"
 #include "shardpack/sequence_index.h"
 
 namespace shardpack {
 
 namespace {
 
-constexpr std::int64_t kPieceBytes = 1 << 20;  // a multiple of every id's width
+constexpr std::int64_t kPieceBytes = 1 << 20;
+constexpr std::int64_t kAlignment = 8;  // bytes; of the widest ids
 
 /// Some bytes of an input, and what a worker finds in them.
 struct Piece {
+  /// Tokens that lie together in it.
+  struct Part {
+    std::int64_t first_token = 0, tokens = 0;
+    std::size_t at = 0;  // in the buffer
+  };
+
   std::size_t file_number = 0;
   std::shared_ptr<const File> file;
   std::int64_t begin_bytes = 0, bytes = 0;
   bool is_data = false;  // of the data file, for the progress
   bool hashed = false;   // part of the file's hash
-  std::int64_t first_token = 0, tokens = 0;
+  std::vector<Part> parts;
 
   std::vector<std::byte> buffer;
+  std::size_t lead = 0;                // unused bytes at its beginning, so that the first part is aligned
   std::vector<std::uint32_t> decoded;  // used by stored types that are not ids as they lie
   TokenFacts facts;
   std::size_t first_record = 0;    // in the file
   std::vector<std::uint8_t> ends;  // from first_record on
+
+  std::span<std::byte> stored() { return std::span(buffer).subspan(lead, static_cast<std::size_t>(bytes)); }
 };
 
-/// Bytes that are read one after the other; tokens when first_token is not negative.
+/// Bytes that are read one after the other.
 struct Run {
   std::shared_ptr<const File> file;
   std::int64_t begin_bytes = 0, end_bytes = 0;
   bool is_data = true, hashed = true;
-  std::int64_t first_token = -1;
+  std::size_t first_stretch = 0, end_stretch = 0;  // of the tokens that lie in it
 };
 
 /// Cuts the files that have to be read into pieces, in order.
@@ -49,7 +64,8 @@ class PieceCutter {
   std::optional<Piece> next() {
     while (run_ == runs_.size()) {
       if (file_number_ == files_.size()) return std::nullopt;
-      begin_file(files_[file_number_++]);
+      begin_file(files_[file_number_]);
+      ++file_number_;
     }
     Run& run = runs_[run_];
     Piece piece;
@@ -63,12 +79,7 @@ class PieceCutter {
     piece.bytes = std::min(kPieceBytes, run.end_bytes - run.begin_bytes);
     piece.is_data = run.is_data;
     piece.hashed = run.hashed;
-    piece.first_token = piece.tokens = 0;
-    if (run.first_token >= 0) {
-      piece.first_token = run.first_token;
-      piece.tokens = piece.bytes / info(files_[piece.file_number].shard.ids.type).bytes;
-      run.first_token += piece.tokens;
-    }
+    take_tokens(run, piece);
     run.begin_bytes += piece.bytes;
     if (run.begin_bytes == run.end_bytes) ++run_;
     return piece;
@@ -77,6 +88,7 @@ class PieceCutter {
   /// Its buffers serve another piece.
   void give_back(Piece&& piece) {
     piece.file.reset();
+    piece.parts.clear();
     piece.facts = {};
     piece.ends.clear();
     spare_.push_back(std::move(piece));
@@ -84,30 +96,76 @@ class PieceCutter {
 
  private:
   void begin_file(const OpenedFile& opened) {
+    const OpenedShard& shard = opened.shard;
+    const std::vector<FileStamp>& stamps = opened.stamps;
     runs_.clear();
     run_ = 0;
-    const OpenedShard& shard = opened.shard;
-    const std::int64_t tokens_end = shard.ids.place_of(shard.record_begin.back());
+    table_ = &shard.ids;
+    tokens_end_ = shard.record_begin.back();
+    const auto limit = std::lower_bound(table_->stretches.begin(), table_->stretches.end(), tokens_end_,
+                                        [](const TokenTable::Stretch& stretch, std::int64_t end) { return stretch.first < end; });
+    const auto stretches = static_cast<std::size_t>(limit - table_->stretches.begin());
     if (shard.facts) {  // all is known but, perhaps, the ends
-      if (ends_) add({shard.ids.file, shard.ids.begin_bytes, tokens_end, false, false, 0});
+      if (ends_) add_stretches(stretches);
       return;
     }
-    add({shard.ids.file, 0, shard.ids.begin_bytes});
-    add({shard.ids.file, shard.ids.begin_bytes, tokens_end, true, true, 0});
-    add({shard.ids.file, tokens_end, opened.stamps.front().bytes});
-    for (std::size_t i = 1; i < opened.stamps.size(); ++i) {
-      const FileStamp& stamp = opened.stamps[i];
-      add({std::make_shared<const File>(stamp.path, File::Mode::read, stamp.shown), 0, stamp.bytes, false});
+    const bool in_order = lie_in_order(stretches);
+    add({shard.ids.file, 0, stamps.front().bytes, true, true, 0, in_order ? stretches : 0});
+    if (!in_order) add_stretches(stretches);
+    for (std::size_t i = 1; i < stamps.size(); ++i) {
+      add({std::make_shared<const File>(stamps[i].path, File::Mode::read, stamps[i].shown), 0, stamps[i].bytes, false});
     }
   }
+
   void add(Run run) {
     if (run.begin_bytes < run.end_bytes) runs_.push_back(std::move(run));
+  }
+  /// A run of each one's own, for tokens that are known to be there and nothing else.
+  void add_stretches(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) add({table_->file, begin_of(i), end_of(i), false, false, i, i + 1});
+  }
+
+  /// Where the tokens of stretch `i` lie, in bytes.
+  std::int64_t begin_of(std::size_t i) const { return table_->stretches[i].begin_bytes; }
+  std::int64_t end_of(std::size_t i) const {
+    const std::int64_t next = i + 1 < table_->stretches.size() ? table_->stretches[i + 1].first : table_->tokens;
+    return begin_of(i) + (std::min(next, tokens_end_) - table_->stretches[i].first) * width();
+  }
+  std::int64_t width() const { return info(table_->type).bytes; }
+
+  bool lie_in_order(std::size_t count) const {
+    for (std::size_t i = 1; i < count; ++i) {
+      if (begin_of(i) < end_of(i - 1)) return false;
+    }
+    return true;
+  }
+
+  /// Note the tokens that lie in the piece, which is cut where an id begins.
+  void take_tokens(Run& run, Piece& piece) const {
+    std::int64_t piece_end = piece.begin_bytes + piece.bytes;
+    for (; run.first_stretch < run.end_stretch && begin_of(run.first_stretch) < piece_end; ++run.first_stretch) {
+      const std::int64_t begin = begin_of(run.first_stretch), end = end_of(run.first_stretch);
+      const std::int64_t from = std::max(begin, piece.begin_bytes);
+      const bool goes_on = end > piece_end;
+      if (goes_on) piece_end -= (piece_end - begin) % width();
+      const std::int64_t to = std::min(end, piece_end);
+      if (to > from) {
+        piece.parts.push_back({table_->stretches[run.first_stretch].first + (from - begin) / width(), (to - from) / width(),
+                               static_cast<std::size_t>(from - piece.begin_bytes)});
+      }
+      if (goes_on) break;
+    }
+    piece.bytes = piece_end - piece.begin_bytes;
+    piece.lead = piece.parts.empty() ? 0 : (kAlignment - piece.parts.front().at % kAlignment) % kAlignment;
+    for (Piece::Part& part : piece.parts) part.at += piece.lead;
   }
 
   const std::vector<OpenedFile>& files_;
   const bool ends_;
-  std::size_t file_number_ = 0;  // of the next file
-  std::vector<Run> runs_;        // of the current file
+  std::size_t file_number_ = 0;        // of the next file
+  const TokenTable* table_ = nullptr;  // of the current file, as are the next ones
+  std::int64_t tokens_end_ = 0;        // those after it are in no record
+  std::vector<Run> runs_;
   std::size_t run_ = 0;
   std::vector<Piece> spare_;
 };
@@ -119,25 +177,10 @@ class PieceScanner {
       : files_(files), ends_(ends), keys_(longest_sequence(files)) {}
 
   Piece scan(Piece&& piece) const {
-    if (piece.buffer.size() < static_cast<std::size_t>(piece.bytes)) piece.buffer.resize(static_cast<std::size_t>(piece.bytes));
-    const std::span<std::byte> stored = std::span(piece.buffer).first(static_cast<std::size_t>(piece.bytes));
-    piece.file->read_at(piece.begin_bytes, stored);
-    if (piece.tokens == 0) return std::move(piece);
-
-    const TokenTable& table = files_[piece.file_number].shard.ids;
-    const auto tokens = static_cast<std::size_t>(piece.tokens);
-    const int bytes = info(table.type).bytes;
-    if (bytes == 2 && !table.big_endian) {
-      scan_ids(piece, std::span(reinterpret_cast<const std::uint16_t*>(stored.data()), tokens));
-    } else if (bytes == 4 && !table.big_endian) {
-      scan_ids(piece, std::span(reinterpret_cast<const std::uint32_t*>(stored.data()), tokens));
-    } else {
-      decode(piece, table);
-      scan_ids(piece, std::span<const std::uint32_t>(piece.decoded).first(tokens));
-    }
-    // Stored as they lie, negative ids look like large ones; decoding names the first of them.
-    const std::int64_t largest_signed = (std::int64_t{1} << (8 * bytes - 1)) - 1;
-    if (info(table.type).name[0] == 'i' && bytes <= 4 && piece.facts.id_max > largest_signed) decode(piece, table);
+    const std::size_t needed = piece.lead + static_cast<std::size_t>(piece.bytes);
+    if (piece.buffer.size() < needed) piece.buffer.resize(needed);
+    piece.file->read_at(piece.begin_bytes, piece.stored());
+    for (const Piece::Part& part : piece.parts) scan_part(piece, part);
     return std::move(piece);
   }
 
@@ -152,41 +195,87 @@ class PieceScanner {
     return longest;
   }
 
-  static void decode(Piece& piece, const TokenTable& table) {
-    const auto tokens = static_cast<std::size_t>(piece.tokens);
-    if (piece.decoded.size() < tokens) piece.decoded.resize(tokens);
-    table.decode(piece.first_token, std::span(piece.buffer).first(static_cast<std::size_t>(piece.bytes)),
-                 std::span(piece.decoded).first(tokens));
+  void scan_part(Piece& piece, const Piece::Part& part) const {
+    const TokenTable& table = files_[piece.file_number].shard.ids;
+    const auto tokens = static_cast<std::size_t>(part.tokens);
+    const auto bytes = static_cast<std::size_t>(info(table.type).bytes);
+    const std::byte* const stored = piece.buffer.data() + part.at;
+    const bool aligned = part.at % bytes == 0;
+    std::int64_t greatest = 0;
+    if (bytes == 2 && aligned && !table.big_endian) {
+      greatest = scan_ids(piece, part, std::span(reinterpret_cast<const std::uint16_t*>(stored), tokens));
+    } else if (bytes == 4 && aligned && !table.big_endian) {
+      greatest = scan_ids(piece, part, std::span(reinterpret_cast<const std::uint32_t*>(stored), tokens));
+    } else {
+      decode(piece, part);
+      greatest = scan_ids(piece, part, std::span<const std::uint32_t>(piece.decoded).first(tokens));
+    }
+    // Stored as they lie, negative ids look like large ones; decoding names the first of them.
+    const std::int64_t largest_signed = (std::int64_t{1} << (8 * bytes - 1)) - 1;
+    if (info(table.type).name[0] == 'i' && bytes <= 4 && greatest > largest_signed) decode(piece, part);
   }
 
+  void decode(Piece& piece, const Piece::Part& part) const {
+    const OpenedFile& file = files_[piece.file_number];
+    const auto tokens = static_cast<std::size_t>(part.tokens);
+    if (piece.decoded.size() < tokens) piece.decoded.resize(tokens);
+    const auto stored = std::span<const std::byte>(piece.buffer)
+                            .subspan(part.at, tokens * static_cast<std::size_t>(info(file.shard.ids.type).bytes));
+    try {
+      file.shard.ids.decode(part.first_token, stored, std::span(piece.decoded).first(tokens));
+    } catch (const Error&) {
+      if (!file.shard.ids_column.empty()) fail_in_row(file, part, stored);
+      throw;
+    }
+  }
+
+  /// Where records have columns, the fault is told by row and element.
+  [[noreturn]] static void fail_in_row(const OpenedFile& file, const Piece::Part& part, std::span<const std::byte> stored) {
+    const std::optional<TokenTable::BadId> bad = file.shard.ids.first_bad(part.first_token, stored);
+    ensure(bad.has_value(), "an id that cannot be decoded is found again");
+    const std::vector<std::int64_t>& begin = file.shard.record_begin;
+    const auto record = std::upper_bound(begin.begin(), begin.end(), bad->token) - begin.begin() - 1;
+    throw Error(
+        ErrorCode::bad_data,
+        fmt::format("{}[{}] is {}; token ids are whole numbers from 0 to 4,294,967,295 (--ids-column names another column)",
+                    file.shard.ids_column, with_commas(bad->token - begin[static_cast<std::size_t>(record)]), bad->value),
+        file.input.name, fmt::format("row {}", with_commas(record)));
+  }
+
+  /// Of the tokens of one part of the piece; the greatest id.
   template <class Id>
-  void scan_ids(Piece& piece, std::span<const Id> ids) const {
+  std::int64_t scan_ids(Piece& piece, const Piece::Part& part, std::span<const Id> ids) const {
     const OpenedFile& file = files_[piece.file_number];
     const bool needs_facts = !file.shard.facts;
-    if (needs_facts) {
-      Id least = ids[0], greatest = ids[0];
-      for (const Id id : ids) {
-        least = std::min(least, id);
-        greatest = std::max(greatest, id);
-      }
-      piece.facts.id_min = least;
-      piece.facts.id_max = greatest;
+    Id least = ids[0], greatest = ids[0];
+    for (const Id id : ids) {
+      least = std::min(least, id);
+      greatest = std::max(greatest, id);
     }
-    // Every record that has tokens in the piece, from the one that holds its first token on.
+    if (needs_facts) merge(piece.facts, TokenFacts{.id_min = least, .id_max = greatest, .fingerprint = {}, .hash = {}});
+    // Every record that has tokens in the part, from the one that holds its first token on.
     const std::vector<std::int64_t>& begin = file.shard.record_begin;
-    const std::int64_t piece_end = piece.first_token + piece.tokens;
-    auto record = static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), piece.first_token) - begin.begin() - 1);
-    piece.first_record = record;
-    for (; begin[record] < piece_end; ++record) {
-      const std::int64_t from = std::max(begin[record], piece.first_token);
-      const std::int64_t to = std::min(begin[record + 1], piece_end);
-      const std::span<const Id> part =
-          ids.subspan(static_cast<std::size_t>(from - piece.first_token), static_cast<std::size_t>(to - from));
+    const std::int64_t part_end = part.first_token + part.tokens;
+    auto record = static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), part.first_token) - begin.begin() - 1);
+    if (&part == piece.parts.data()) piece.first_record = record;
+    for (; begin[record] < part_end; ++record) {
+      const std::int64_t from = std::max(begin[record], part.first_token);
+      const std::int64_t to = std::min(begin[record + 1], part_end);
+      const std::span<const Id> own =
+          ids.subspan(static_cast<std::size_t>(from - part.first_token), static_cast<std::size_t>(to - from));
       if (needs_facts) {
-        piece.facts.fingerprint += keys_.of(file.first_sequence + static_cast<SequenceId>(record), from - begin[record], part);
+        piece.facts.fingerprint += keys_.of(file.first_sequence + static_cast<SequenceId>(record), from - begin[record], own);
       }
-      if (ends_) piece.ends.push_back(ends_of(part, from == begin[record], to == begin[record + 1]));
+      if (ends_) note_ends(piece, record, ends_of(own, from == begin[record], to == begin[record + 1]));
     }
+    return greatest;
+  }
+
+  /// A record may have tokens in several parts.
+  static void note_ends(Piece& piece, std::size_t record, std::uint8_t bits) {
+    const std::size_t i = record - piece.first_record;
+    if (i >= piece.ends.size()) piece.ends.resize(i + 1);
+    piece.ends[i] |= bits;
   }
 
   template <class Id>
@@ -238,7 +327,7 @@ ScanPassResult run_scan_pass(const std::vector<OpenedFile>& files, const std::op
   }
   const auto consume = [&](Piece&& piece) {
     finish_hashes_before(piece.file_number);
-    if (piece.hashed) hash.update(std::span(piece.buffer).first(static_cast<std::size_t>(piece.bytes)));
+    if (piece.hashed) hash.update(piece.stored());
     merge(result.facts[piece.file_number], piece.facts);
     const auto first = static_cast<std::size_t>(files[piece.file_number].first_sequence) + piece.first_record;
     for (std::size_t i = 0; i < piece.ends.size(); ++i) result.ends[first + i] |= piece.ends[i];

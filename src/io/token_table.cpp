@@ -8,6 +8,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/units.h"
@@ -57,6 +58,17 @@ template <class Stored>
   throw Error(ErrorCode::bad_data, message, table.file->shown(), fmt::format("token {}", with_commas(token)));
 }
 
+/// The first id that Out cannot hold, and its number.
+template <class Stored, bool kSwap, class Out>
+std::optional<std::pair<std::size_t, Stored>> find_bad(const std::byte* stored, std::size_t count) {
+  for (std::size_t i = 0; i < count; ++i) {
+    Stored value = load<Stored>(stored, i);
+    if constexpr (kSwap) value = swap_bytes(value);
+    if (!fits<Out>(value)) return std::pair(i, value);
+  }
+  return std::nullopt;
+}
+
 /// One loop without branches, so that it is vectorised; the first bad id is looked for only when there is one.
 template <class Stored, bool kSwap, class Out>
 void convert_as(const TokenTable& table, std::int64_t first, const std::byte* stored, std::span<Out> out) {
@@ -68,50 +80,68 @@ void convert_as(const TokenTable& table, std::int64_t first, const std::byte* st
     out[i] = static_cast<Out>(value);
   }
   if (all_fit) return;
-  for (std::size_t i = 0;; ++i) {
-    Stored value = load<Stored>(stored, i);
-    if constexpr (kSwap) value = swap_bytes(value);
-    if (!fits<Out>(value)) fail_id(table, value, first + static_cast<std::int64_t>(i));
-  }
+  const auto bad = find_bad<Stored, kSwap, Out>(stored, out.size());
+  fail_id(table, bad->second, first + static_cast<std::int64_t>(bad->first));
 }
 
-template <class Stored, class Out>
-void convert_stored(const TokenTable& table, std::int64_t first, const std::byte* stored, std::span<Out> out) {
-  if (table.big_endian) {
-    convert_as<Stored, true>(table, first, stored, out);
-  } else {
-    convert_as<Stored, false>(table, first, stored, out);
+/// Calls visit with a value of the type that ids are stored as.
+template <class Visit>
+auto with_stored_type(IdType type, Visit visit) {
+  switch (type) {
+    case IdType::u8:
+      return visit(std::uint8_t{});
+    case IdType::i8:
+      return visit(std::int8_t{});
+    case IdType::u16:
+      return visit(std::uint16_t{});
+    case IdType::i16:
+      return visit(std::int16_t{});
+    case IdType::u32:
+      return visit(std::uint32_t{});
+    case IdType::i32:
+      return visit(std::int32_t{});
+    case IdType::u64:
+      return visit(std::uint64_t{});
+    case IdType::i64:
+      break;
   }
+  return visit(std::int64_t{});
 }
 
 template <class Out>
 void convert(const TokenTable& table, std::int64_t first, const std::byte* stored, std::span<Out> out) {
-  switch (table.type) {
-    case IdType::u8:
-      return convert_stored<std::uint8_t>(table, first, stored, out);
-    case IdType::i8:
-      return convert_stored<std::int8_t>(table, first, stored, out);
-    case IdType::u16:
-      return convert_stored<std::uint16_t>(table, first, stored, out);
-    case IdType::i16:
-      return convert_stored<std::int16_t>(table, first, stored, out);
-    case IdType::u32:
-      return convert_stored<std::uint32_t>(table, first, stored, out);
-    case IdType::i32:
-      return convert_stored<std::int32_t>(table, first, stored, out);
-    case IdType::u64:
-      return convert_stored<std::uint64_t>(table, first, stored, out);
-    case IdType::i64:
-      return convert_stored<std::int64_t>(table, first, stored, out);
+  with_stored_type(table.type, [&](auto value) {
+    using Stored = decltype(value);
+    if (table.big_endian) {
+      convert_as<Stored, true>(table, first, stored, out);
+    } else {
+      convert_as<Stored, false>(table, first, stored, out);
+    }
+  });
+}
+
+/// Calls visit(place in bytes, number of tokens) for the parts of [first, first + count) that lie together.
+template <class Visit>
+void for_each_stretch(const TokenTable& table, std::int64_t first, std::int64_t count, Visit visit) {
+  auto next = std::upper_bound(table.stretches.begin(), table.stretches.end(), first,
+                               [](std::int64_t token, const TokenTable::Stretch& stretch) { return token < stretch.first; });
+  while (count > 0) {
+    const TokenTable::Stretch& stretch = *(next - 1);
+    const std::int64_t end = next == table.stretches.end() ? table.tokens : next->first;
+    const std::int64_t part = std::min(count, end - first);
+    visit(stretch.begin_bytes + (first - stretch.first) * info(table.type).bytes, part);
+    first += part;
+    count -= part;
+    ++next;
   }
 }
 
+/// The ids of one stretch.
 template <class Out>
-void read_ids(const TokenTable& table, std::int64_t first, std::span<Out> out) {
-  ensure(first >= 0 && first + static_cast<std::int64_t>(out.size()) <= table.tokens, "the tokens are in the table");
+void read_stretch(const TokenTable& table, std::int64_t place, std::int64_t first, std::span<Out> out) {
   const IdTypeInfo& stored = info(table.type);
   if (static_cast<std::size_t>(stored.bytes) == sizeof(Out) && !table.big_endian) {
-    table.file->read_at(table.place_of(first), std::as_writable_bytes(out));
+    table.file->read_at(place, std::as_writable_bytes(out));
     // Signed ids of the same width are in place already: only their signs are looked at.
     if (stored.name[0] == 'i') convert(table, first, std::as_bytes(out).data(), out);
     return;
@@ -120,20 +150,50 @@ void read_ids(const TokenTable& table, std::int64_t first, std::span<Out> out) {
   const std::size_t ids_a_chunk = kChunkBytes / static_cast<std::size_t>(stored.bytes);
   for (std::size_t done = 0; done < out.size(); done += ids_a_chunk) {
     const std::span<Out> part = out.subspan(done, std::min(ids_a_chunk, out.size() - done));
-    const std::int64_t first_in_part = first + static_cast<std::int64_t>(done);
-    table.file->read_at(table.place_of(first_in_part),
+    const auto before = static_cast<std::int64_t>(done);
+    table.file->read_at(place + before * stored.bytes,
                         std::span(chunk).first(part.size() * static_cast<std::size_t>(stored.bytes)));
-    convert(table, first_in_part, chunk.data(), part);
+    convert(table, first + before, chunk.data(), part);
   }
 }
 
+template <class Out>
+void read_ids(const TokenTable& table, std::int64_t first, std::span<Out> out) {
+  const auto count = static_cast<std::int64_t>(out.size());
+  ensure(first >= 0 && first + count <= table.tokens, "the tokens are in the table");
+  for_each_stretch(table, first, count, [&](std::int64_t place, std::int64_t tokens) {
+    read_stretch(table, place, first, out.first(static_cast<std::size_t>(tokens)));
+    out = out.subspan(static_cast<std::size_t>(tokens));
+    first += tokens;
+  });
+}
+
 }  // namespace
+
+void TokenTable::append(std::int64_t count, std::int64_t begin_bytes) {
+  if (count == 0) return;
+  const bool follows =
+      !stretches.empty() && stretches.back().begin_bytes + (tokens - stretches.back().first) * info(type).bytes == begin_bytes;
+  if (!follows) stretches.push_back({tokens, begin_bytes});
+  tokens += count;
+}
 
 void TokenTable::read(std::int64_t first, std::span<std::uint32_t> out) const { read_ids(*this, first, out); }
 void TokenTable::read(std::int64_t first, std::span<std::uint16_t> out) const { read_ids(*this, first, out); }
 
 void TokenTable::decode(std::int64_t first, std::span<const std::byte> stored, std::span<std::uint32_t> out) const {
   convert(*this, first, stored.data(), out);
+}
+
+std::optional<TokenTable::BadId> TokenTable::first_bad(std::int64_t first, std::span<const std::byte> stored) const {
+  const std::size_t count = stored.size() / static_cast<std::size_t>(info(type).bytes);
+  return with_stored_type(type, [&](auto value) -> std::optional<BadId> {
+    using Stored = decltype(value);
+    const auto bad = big_endian ? find_bad<Stored, true, std::uint32_t>(stored.data(), count)
+                                : find_bad<Stored, false, std::uint32_t>(stored.data(), count);
+    if (!bad) return std::nullopt;
+    return BadId{first + static_cast<std::int64_t>(bad->first), fmt::format("{}", bad->second)};
+  });
 }
 
 }  // namespace shardpack

@@ -1,4 +1,5 @@
-// A flat array of token ids in one file. Every input format is brought to this, with record boundaries beside it.
+// The token ids of one file, in as many stretches as the file keeps them in. Every input format is brought to this, with record
+// boundaries beside it.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +18,20 @@
 namespace shardpack {
 
 struct TokenTable {
+  /// Tokens that lie one after the other.
+  struct Stretch {
+    std::int64_t first = 0;        ///< number of its first token in the table
+    std::int64_t begin_bytes = 0;  ///< where that lies in the file
+  };
+
   std::shared_ptr<const File> file;  ///< the data file itself, or the spool that its tokens were decoded into
-  std::int64_t begin_bytes = 0;      ///< where token 0 lies
+  std::vector<Stretch> stretches;    ///< ascending by `first`, the first at 0; none without tokens
   std::int64_t tokens = 0;
   IdType type = IdType::u16;
   bool big_endian = false;
+
+  /// Add `count` tokens that lie at `begin_bytes`; they are one stretch with those before where they follow them in the file.
+  void append(std::int64_t count, std::int64_t begin_bytes);
 
   /// Read tokens [first, first + out.size()) as stored values. \throws Error{bad_data} for a negative id or one above
   /// 2^32 - 1, naming file and token; Error{io}. Thread-safe.
@@ -32,7 +42,12 @@ struct TokenTable {
   /// The same from the stored bytes of tokens [first, first + out.size()), at hand already.
   void decode(std::int64_t first, std::span<const std::byte> stored, std::span<std::uint32_t> out) const;
 
-  std::int64_t place_of(std::int64_t token) const { return begin_bytes + token * info(type).bytes; }  ///< bytes, in the file
+  /// The first of these stored bytes' ids that is negative or above 2^32 - 1, as text: what decode() would throw for.
+  struct BadId {
+    std::int64_t token = 0;
+    std::string value;
+  };
+  std::optional<BadId> first_bad(std::int64_t first, std::span<const std::byte> stored) const;
 };
 
 /// What a pass over the tokens finds.
@@ -52,6 +67,7 @@ struct GroupColumn {
 struct OpenedShard {
   TokenTable ids;
   std::vector<std::int64_t> record_begin;  ///< tokens; records + 1 entries, the first 0, ascending, the last ids.tokens
+  std::string ids_column;                  ///< records with named columns: faults name it and the row; else empty
   std::vector<std::string> files;          ///< paths of the data file and then its sidecars: what `bytes` and `hash` cover
   GroupColumn groups;                      ///< empty without a group column
   std::int64_t null_records = 0;

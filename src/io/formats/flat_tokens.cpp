@@ -116,7 +116,6 @@ bool exists(const InputFile& file) {
 TokenTable open_ids(const InputFile& file, std::int64_t begin_bytes, IdType type, bool big_endian) {
   TokenTable table;
   table.file = std::make_shared<const File>(file.path, File::Mode::read, file.name);
-  table.begin_bytes = begin_bytes;
   table.type = type;
   table.big_endian = big_endian;
   const std::int64_t bytes = table.file->size() - begin_bytes;
@@ -127,7 +126,7 @@ TokenTable open_ids(const InputFile& file, std::int64_t begin_bytes, IdType type
                             with_commas(bytes), info(type).name, width),
                 file.name, fmt::format("byte {}", with_commas(begin_bytes + bytes)));
   }
-  table.tokens = bytes / width;
+  table.append(bytes / width, begin_bytes);
   return table;
 }
 

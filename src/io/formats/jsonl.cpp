@@ -444,13 +444,12 @@ class ShardCollector {
   void add(const ParsedBlock& block) {
     if (block.fault) fail(*block.fault, records() == 0 && block.lengths.empty());
     lines_ += block.lines;
-    if (spool_ && !block.ids.empty()) {
-      constexpr auto kIdBytes = static_cast<std::int64_t>(sizeof(std::uint32_t));
-      spool_->write_at(shard_.ids.tokens * kIdBytes, std::as_bytes(std::span(block.ids)));
-    }
+    constexpr auto kIdBytes = static_cast<std::int64_t>(sizeof(std::uint32_t));
+    const std::int64_t place = shard_.ids.tokens * kIdBytes;
+    if (spool_) spool_->write_at(place, std::as_bytes(std::span(block.ids)));
     add_fingerprint(block);
     for (const std::int64_t length : block.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
-    shard_.ids.tokens = shard_.record_begin.back();
+    shard_.ids.append(static_cast<std::int64_t>(block.ids.size()), place);
     add_groups(block.groups);
     shard_.null_records += block.null_records;
     shard_.padding.sequences += block.padding.sequences;

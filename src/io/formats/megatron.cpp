@@ -298,7 +298,7 @@ OpenedShard open_megatron(const InputFile& file, const ReadOptions& options, con
   SequenceWalk walk(index, info(shard.ids.type).bytes);
   const bool by_documents = options.unit == Unit::document && index.header_bytes == kHeaderBytes;
   shard.record_begin = by_documents ? cut_by_documents(index, walk) : cut_by_sequences(index, walk);
-  shard.ids.tokens = walk.tokens();
+  shard.ids.append(walk.tokens(), 0);
 
   const std::int64_t width = info(shard.ids.type).bytes;
   if (data_bytes % width != 0 || data_bytes / width != shard.ids.tokens) {

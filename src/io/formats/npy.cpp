@@ -37,8 +37,7 @@ OpenedShard open_npy(const InputFile& file, const ReadOptions& options, const Op
   const NpyHeader header = read_npy_header(*opened);
   shard.ids.file = opened;
   shard.ids.type = integer_type(header, file.name, shard.ids.big_endian);
-  shard.ids.begin_bytes = header.data_begin;
-  shard.ids.tokens = header.elements();
+  shard.ids.append(header.elements(), header.data_begin);
 
   const std::size_t dimensions = header.shape.size();
   if (dimensions != 1 && dimensions != 2) {

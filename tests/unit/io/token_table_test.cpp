@@ -23,9 +23,8 @@ TokenTable table_of(const TempFolder& folder, IdType type, std::vector<T> values
   }
   TokenTable table;
   table.file = std::make_shared<const File>(folder.write("ids.bin", "xyz" + bytes), File::Mode::read, "ids.bin");
-  table.begin_bytes = 3;
-  table.tokens = static_cast<std::int64_t>(values.size());
   table.type = type;
+  table.append(static_cast<std::int64_t>(values.size()), 3);
   table.big_endian = big_endian;
   return table;
 }
