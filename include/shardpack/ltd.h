@@ -19,6 +19,8 @@ struct LtdOptions {
   std::optional<std::int64_t> micro_batch, accumulation, world, global_batch, seq_length;
   std::optional<Curriculum> curriculum;
   std::optional<CurriculumUse> curriculum_use;
+  KeptLength kept_length = KeptLength::absolute;
+  TokenCount count = TokenCount::real;
   std::string deepspeed;  ///< path of a config; empty = none
 
   std::optional<std::int64_t> total_steps, total_tokens, total_layer_tokens;
@@ -39,9 +41,11 @@ struct LtdResult {
   std::int64_t bytes_written = 0;
 };
 
-/// \param rows  a packed dataset's folder, or empty: then every row is full
-/// \throws Error{usage} for options that do not fit together, Error{limit} for indices above the cap, and what the readers throw
-LtdResult ltd(const std::string& rows, const std::string& output, const LtdOptions& options, const RunContext& context);
+/// \param rows  a packed dataset's folder; a batch plan's, and when it batches rows that packed dataset's too; or none: then
+/// every row is full \throws Error{usage} for options that do not fit together, Error{limit} for indices above the cap, and what
+/// the readers throw
+LtdResult ltd(const std::vector<std::string>& rows, const std::string& output, const LtdOptions& options,
+              const RunContext& context);
 
 /// The kept slots at one place of the run.
 struct KeptSlots {
@@ -49,6 +53,7 @@ struct KeptSlots {
   StepShape shape;
   std::vector<std::uint32_t> slots;
 };
-KeptSlots ltd_kept_at(const std::string& rows, const LtdOptions& options, const KeptPlace& place, const RunContext& context);
+KeptSlots ltd_kept_at(const std::vector<std::string>& rows, const LtdOptions& options, const KeptPlace& place,
+                      const RunContext& context);
 
 }  // namespace shardpack

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shardpack/ltd_schedule.h"
@@ -29,10 +30,19 @@ struct LtdSetup {
   std::int64_t hidden_size = 0;  ///< 0 = unknown
 };
 
-/// The packed dataset whose rows a run reads, known by its manifest.
+/// What the rows of a run come from, known by its manifest.
+enum class LtdRowSource : std::uint8_t { packed, batches };
+inline constexpr std::string_view kLtdRowSources[] = {"packed", "batches"};
+
 struct LtdDataset {
-  std::string hash;                                                 ///< XXH3-128 of its manifest.json
-  std::int64_t rows = 0, row_tokens = 0, segments = 0, tokens = 0;  ///< of all rows, in stored order, repeated and fill rows too
+  LtdRowSource kind = LtdRowSource::packed;
+  std::string hash;       ///< XXH3-128 of its manifest.json
+  std::string rows_hash;  ///< batches of rows: of the packed dataset's manifest.json; else empty
+  /// Of all rows that are read before the run begins again with the first: a dataset's in stored order, repeated and fill rows
+  /// too; a plan's of all epochs, those of weight 0 among the rows alone.
+  std::int64_t rows = 0, segments = 0, tokens = 0;
+  std::int64_t row_tokens = 0;          ///< slots of a row; batches: of the widest
+  std::int64_t batches = 0, steps = 0;  ///< batches: of all epochs
 };
 
 struct LtdManifest {
@@ -42,6 +52,7 @@ struct LtdManifest {
 
   std::int64_t steps = 0, plateaus = 0;
   std::int64_t layer_tokens = 0, dense_layer_tokens = 0, effective_tokens = 0;
+  LtdTotals real, padded;  ///< with rows: counted either way
   BudgetEnd budget;
   LtdAttention attention;
   double flop_saving = 0;  ///< with a hidden size

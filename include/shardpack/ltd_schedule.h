@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shardpack/ltd_row_table.h"
 #include "shardpack/ltd_selection.h"
 
 namespace shardpack {
@@ -42,14 +43,30 @@ struct Curriculum {
 /// \param count  of the optimizer step, from 1: the released scheduler is updated before the first one
 std::int64_t curriculum_length(const Curriculum& curriculum, std::int64_t count);
 
+/// What the kept length means for a batch that is padded to fewer tokens than a row may have.
+enum class KeptLength : std::uint8_t {
+  absolute,  ///< so many tokens: a shorter batch drops none
+  ratio,     ///< so many of a full row: a shorter batch keeps the same share, rounded down to the granularity
+};
+inline constexpr std::string_view kKeptLengths[] = {"absolute", "ratio"};
+
+/// Which tokens LayerTokens and effective tokens count. Without a dataset every slot is a real token.
+enum class TokenCount : std::uint8_t {
+  real,    ///< those of the rows, without padding and without rows of weight 0: what is trained on
+  padded,  ///< every slot of every row: what the layers compute
+};
+inline constexpr std::string_view kTokenCounts[] = {"real", "padded"};
+
 struct LtdSchedule {
   KeptGrowth growth;
+  KeptLength kept_length = KeptLength::absolute;
+  TokenCount count = TokenCount::real;
   Curriculum curriculum;
   std::int64_t layers = 0, ltd_layers = 0;
-  std::int64_t micro_batch = 0, accumulation = 1, world = 1;  ///< rows a rank and micro-step; micro-steps; ranks
-  std::int64_t seq_length = 0;                                ///< tokens of a row
+  std::int64_t micro_batch = 0, accumulation = 1, world = 1;  ///< rows a rank and micro-step (the most); micro-steps; ranks
+  std::int64_t seq_length = 0;                                ///< tokens of a row; of the longest where batches differ
 
-  std::int64_t global_batch() const { return micro_batch * accumulation * world; }  ///< rows an optimizer step
+  std::int64_t global_batch() const { return micro_batch * accumulation * world; }  ///< rows an optimizer step (the most)
 };
 
 /// Names the field as its option ("--kept-start"). \throws Error{usage} for what cannot be trained, above all a first step that
@@ -62,6 +79,9 @@ struct StepShape {
   friend bool operator==(const StepShape&, const StepShape&) = default;
 };
 StepShape shape_at(const LtdSchedule& schedule, std::int64_t step);
+
+/// Slots that a row of `width` slots keeps in a step of that shape.
+std::int64_t kept_in(const LtdSchedule& schedule, const StepShape& shape, std::int64_t width);
 
 /// LayerTokens of one row of `tokens`: the middle layers see at most `kept` of them.
 constexpr std::int64_t row_layer_tokens(const LtdSchedule& schedule, std::int64_t tokens, std::int64_t kept) {
@@ -114,18 +134,27 @@ struct LtdPlateau {
   std::int64_t layer_tokens_per_step = -1;  ///< -1 where the rows differ from step to step
 };
 
+/// LayerTokens of a run, and those of the same steps without dropping.
+struct LtdTotals {
+  std::int64_t layer_tokens = 0, dense_layer_tokens = 0;
+};
+
 struct LtdTable {
   std::vector<LtdStep> steps;
   std::vector<LtdPlateau> plateaus;
   BudgetEnd budget;
-  std::int64_t layer_tokens = 0, dense_layer_tokens = 0, effective_tokens = 0;
+  std::int64_t layer_tokens = 0, dense_layer_tokens = 0, effective_tokens = 0;  ///< as the schedule counts
+  LtdTotals real, padded;                                                       ///< counted either way
 
   double saving() const;  ///< of LayerTokens against the same steps without dropping
 };
 
+/// A table takes 40 bytes a step, in memory and about as many on disk: 640 MiB at most. The longest published run has 3 million.
+inline constexpr std::int64_t kMaxLtdSteps = std::int64_t{1} << 24;
+
 /// \param rows  the rows that the run reads in turn, for exact counts; null = every row is full
-/// \throws Error{usage} for what check_schedule() refuses and for rows with a curriculum, Error{limit} for more than 2^28 steps
-/// or totals above 2^63
+/// \throws Error{usage} for what check_schedule() refuses and for rows with a curriculum, Error{limit} for more steps than
+/// kMaxLtdSteps or totals above 2^63
 LtdTable make_ltd_table(const LtdSchedule& schedule, const Budget& budget, const LearningRate& rate, const LtdRowTable* rows);
 
 /// Query-key pairs that attention works on, summed over layers, rows and steps, and what else only the rows' segments tell.

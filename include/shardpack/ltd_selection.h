@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "shardpack/ltd_row_table.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -20,29 +21,6 @@ enum class KeptMode : std::uint8_t {
   quota_min1,  ///< the same after one token for each segment: none is lost, short ones are favoured
 };
 inline constexpr std::string_view kKeptModes[] = {"uniform", "quota", "quota-min1"};
-
-/// Tokens of one segment in a row; the slots between and behind are padding.
-struct RowPart {
-  Length begin = 0, tokens = 0;
-  friend bool operator==(const RowPart&, const RowPart&) = default;
-};
-
-/// Rows in the order in which a run reads them: row R of step S is row (S * global batch + R) mod rows(). A packed dataset fills
-/// it in stored order; any other plan of rows, such as a batch plan, in its own, with a width for each row.
-struct LtdRowTable {
-  std::vector<Length> width;              ///< slots of each row
-  std::vector<Length> tokens;             ///< of each row: the sum of its parts
-  std::vector<std::int64_t> begin = {0};  ///< into parts; one entry more than rows
-  std::vector<RowPart> parts;
-
-  std::int64_t rows() const { return static_cast<std::int64_t>(width.size()); }
-  std::span<const RowPart> parts_of(std::int64_t row) const {
-    const auto first = static_cast<std::size_t>(begin[static_cast<std::size_t>(row)]);
-    return std::span(parts).subspan(first, static_cast<std::size_t>(begin[static_cast<std::size_t>(row) + 1]) - first);
-  }
-  std::int64_t row_of(std::int64_t step, std::int64_t global_batch, std::int64_t row_in_batch) const;
-  void add(Length row_width, std::span<const RowPart> row_parts);
-};
 
 struct KeptPlace {
   std::int64_t step = 0;   ///< optimizer step, from 0

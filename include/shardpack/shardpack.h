@@ -21,6 +21,7 @@
 #include "shardpack/lint.h"
 #include "shardpack/ltd.h"
 #include "shardpack/ltd_manifest.h"
+#include "shardpack/ltd_row_table.h"
 #include "shardpack/ltd_schedule.h"
 #include "shardpack/ltd_selection.h"
 #include "shardpack/manifest.h"

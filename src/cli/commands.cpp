@@ -309,14 +309,13 @@ Outcome run_ltd(Session& session) {
   options.seed = settings.pack.seed;
   options.force = settings.pack.force;
   options.dry_run = settings.pack.dry_run;
-  const std::string rows = settings.inputs.empty() ? "" : settings.inputs.front();
   const auto begin = Clock::now();
   if (settings.kept_at) {
-    const KeptSlots kept = ltd_kept_at(rows, options, *settings.kept_at, session.context);
+    const KeptSlots kept = ltd_kept_at(settings.inputs, options, *settings.kept_at, session.context);
     print_report(session, kept_to_text(kept), kept_to_json(kept));
     return {};
   }
-  const LtdResult result = ltd(rows, settings.output, options, session.context);
+  const LtdResult result = ltd(settings.inputs, settings.output, options, session.context);
   const LtdRun run{.output = settings.output, .dry_run = options.dry_run, .seconds = seconds_since(begin)};
   session.progress.close();
   if (!settings.quiet) session.console.line(ltd_summary(result, run));

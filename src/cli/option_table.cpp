@@ -64,9 +64,10 @@ constexpr std::array<CommandInfo, 11> kCommands{{
     {Command::ltd,
      "ltd",
      "random layerwise token dropping: schedule, LayerToken learning rate, kept indices",
-     "[DATASET] [options] -o FOLDER",
+     "[DATASET|BATCHES [DATASET]] [options] -o FOLDER",
      {"ltd --deepspeed ds_config.json --total-tokens 300e9 --peak-lr 2e-4 -o ltd/",
-      "ltd packed/ --deepspeed ds_config.json --total-steps 12000 --window 0:100 -o ltd/"}},
+      "ltd packed/ --deepspeed ds_config.json --total-steps 12000 --window 0:100 -o ltd/"},
+     "DATASET is a packed dataset, BATCHES a batch plan; a plan of a dataset's rows needs both."},
     {Command::lint,
      "lint",
      "mistakes in a DeepSpeed config's random-LTD and batch settings; exit 1 on errors",
@@ -312,7 +313,7 @@ void set_tail(Settings& settings, const OptionValue& value) {
 constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kSweep = set_of(Command::sweep),
                      kPack = set_of(Command::pack), kBatch = set_of(Command::batch), kVerify = set_of(Command::verify),
                      kInspect = set_of(Command::inspect), kLtd = set_of(Command::ltd), kLint = set_of(Command::lint);
-constexpr CommandSet kOnePath = kVerify | kInspect | kLtd | kLint;
+constexpr CommandSet kOnePath = kVerify | kInspect | kLint;
 constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned | kBatch, kBatching = kBatch | kSweep,
                      kWorkers = kReaders | kVerify | kInspect | kLtd | kLint,
                      kAll = kWorkers | set_of(Command::formats) | set_of(Command::version), kNone = 0;
@@ -334,7 +335,8 @@ constexpr Option kOptions[] = {
      {kSweep, nullptr},
      {{kSweep, "slots in a row: the trainer's sequence length; required without --batching"},
       {kPack, "slots in a row: the trainer's sequence length; required without --plan"},
-      {kLtd, "slots in a row: the trainer's sequence length; default: the dataset's, or --kept-max"}}},
+      {kLtd, "slots in a row: the trainer's sequence length; default: the dataset's, or of a batch plan's longest batch, or "
+             "--kept-max"}}},
     {"--packer", "NAME", "auto", Section::rows, kPlanned, kPlanned, Kind::plain,
      "how rows are chosen: auto, optimal, nnlshp, spfhp, lpfhp, bfd, ffd, sorted-greedy, none; in input order: sequential, concat "
      "(see 'shardpack formats')",
@@ -460,6 +462,9 @@ constexpr Option kOptions[] = {
     {"--kept-max", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
      "tokens kept at last; default: the row",
      [](S& s, const V& v) { s.ltd.kept_max = length(v, 1); }},
+    {"--kept-length", "absolute|ratio", "absolute", Section::ltd, kLtd, kNone, Kind::plain,
+     "with a batch plan: batches keep equally many tokens, and shorter ones drop none; or all keep the same share",
+     [](S& s, const V& v) { s.ltd.kept_length = static_cast<KeptLength>(choice(v)); }},
     {"--kept-step", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
      "kept tokens are rounded down to a multiple of N; default 8",
      [](S& s, const V& v) { s.ltd.kept_step = length(v, 1); }},
@@ -490,6 +495,10 @@ constexpr Option kOptions[] = {
     {"--total-layer-tokens", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
      "the run ends after N LayerTokens",
      [](S& s, const V& v) { s.ltd.total_layer_tokens = amount(v, 1); }},
+    {"--count", "real|padded", "real", Section::ltd, kLtd, kNone, Kind::plain,
+     "with a dataset or batch plan: LayerTokens and tokens of the budget, the learning rate and steps.npy count real tokens, or every slot "
+     "that the layers compute",
+     [](S& s, const V& v) { s.ltd.count = static_cast<TokenCount>(choice(v)); }},
     {"--curriculum", "SPEC", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
      "row lengths that grow as well: fixed_linear:START:MAX:STEP:STEPS, fixed_root:START:MAX:STEP:STEPS:DEGREE or "
      "fixed_discrete:LENGTH,...:LAST_STEP,...",
@@ -781,7 +790,7 @@ void check_settings(const Settings& settings) {
   if ((command & kOnePath) != 0 && settings.inputs.size() > 1) {
     refuse_use(fmt::format("one path at a time, found {} of them", settings.inputs.size()));
   }
-  if ((command & kOnePath) != 0 && !settings.inputs.empty() && settings.inputs.front() == "-") {
+  if ((command & (kOnePath | kLtd)) != 0 && !settings.inputs.empty() && settings.inputs.front() == "-") {
     refuse_use("standard input ('-') cannot be read twice; give a file or folder");
   }
   if ((command & kPlanned) != 0 && policy.row_tokens == 0 && settings.pack.plan.empty() && !settings.batching)

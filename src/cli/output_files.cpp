@@ -236,20 +236,19 @@ std::string depfile_text(const std::string& target, const std::vector<std::strin
 
 std::vector<std::string> dependencies(const Settings& settings) {
   std::vector<std::string> names;
-  constexpr CommandSet kNamesOnePath =
+  constexpr CommandSet kNamesFolders =
       set_of(Command::verify) | set_of(Command::inspect) | set_of(Command::ltd) | set_of(Command::lint);
-  if ((set_of(settings.command) & kNamesOnePath) != 0) {
-    if (!settings.ltd.deepspeed.empty()) names.push_back(settings.ltd.deepspeed);
-  }
+  const bool names_folders = (set_of(settings.command) & kNamesFolders) != 0;
+  if (names_folders && !settings.ltd.deepspeed.empty()) names.push_back(settings.ltd.deepspeed);
   std::error_code ignored;
-  const std::string manifest = settings.inputs.empty() ? "" : (fs::path(settings.inputs.front()) / "manifest.json").string();
-  if ((set_of(settings.command) & kNamesOnePath) != 0 && !settings.inputs.empty()) {
-    const std::string& path = settings.inputs.front();
-    names.push_back(fs::is_directory(path, ignored) ? manifest : path);
+  const auto manifest_in = [](const std::string& folder) { return (fs::path(folder) / "manifest.json").string(); };
+  const std::string manifest = settings.inputs.empty() ? "" : manifest_in(settings.inputs.front());
+  if (names_folders && !settings.inputs.empty()) {
+    for (const std::string& path : settings.inputs) names.push_back(fs::is_directory(path, ignored) ? manifest_in(path) : path);
     append_inputs(names, settings.verify.against, settings.pack.read);
   } else if (settings.command == Command::batch && fs::is_regular_file(manifest, ignored)) {
     names.push_back(manifest);  // rows of a packed dataset
-  } else if ((set_of(settings.command) & kNamesOnePath) == 0) {
+  } else if (!names_folders) {
     append_inputs(names, settings.inputs, settings.pack.read);
   }
   for (const std::string& file : {settings.config_file, settings.files_from, settings.calibrate}) {

@@ -59,50 +59,37 @@ class RowMoments {
   std::vector<double> log_factorial_;
 };
 
-/// One plateau's rows are read in turn: every row `whole` times, and `more` of them from `first` on once more.
-struct Turns {
-  Turns(const LtdSchedule& schedule, const LtdPlateau& plateau, const LtdRowTable& rows)
-      : first(rows.row_of(plateau.first_step, schedule.global_batch(), 0)),
-        whole(plateau.steps * schedule.global_batch() / rows.rows()),
-        more(plateau.steps * schedule.global_batch() % rows.rows()) {}
-
-  std::int64_t first, whole, more;
-};
-
 class PackedAttention {
  public:
   PackedAttention(const LtdSchedule& schedule, KeptMode mode, const LtdRowTable& rows)
-      : schedule_(schedule),
-        mode_(mode),
-        rows_(rows),
-        moments_(mode, *std::max_element(rows.tokens.begin(), rows.tokens.end())) {}
+      : schedule_(schedule), mode_(mode), rows_(rows), moments_(mode, rows.widest()) {}
 
   LtdAttention run(const LtdTable& table) {
     for (const LtdPlateau& plateau : table.plateaus) {
-      const Turns turns(schedule_, plateau, rows_);
-      const std::int64_t touched = turns.whole > 0 ? rows_.rows() : turns.more;
-      for (std::int64_t i = 0; i < touched; ++i) {
-        const std::int64_t row = (turns.first + i) % rows_.rows();
-        add(row, plateau.shape.kept, turns.whole + (i < turns.more ? 1 : 0));
+      // Every row of the cycle `whole` times, and `more` of them from the first on once more.
+      const LtdReads reads = rows_.of_steps(schedule_, plateau.first_step, plateau.steps);
+      const std::int64_t whole = reads.count / rows_.cycle(), more = reads.count % rows_.cycle();
+      for (std::int64_t i = 0; i < (whole > 0 ? rows_.cycle() : more); ++i) {
+        add(reads.first + i, plateau.shape, whole + (i < more ? 1 : 0));
       }
     }
     return total_;
   }
 
  private:
-  void add(std::int64_t row, std::int64_t kept, std::int64_t times) {
-    const std::span<const RowPart> parts = rows_.parts_of(row);
-    const std::int64_t tokens = rows_.tokens[static_cast<std::size_t>(row)], width = rows_.width[static_cast<std::size_t>(row)];
-    const auto count = static_cast<std::int64_t>(parts.size());
+  void add(std::int64_t read, const StepShape& shape, std::int64_t times) {
+    const LtdRow row = rows_.at(read);
+    const std::int64_t kept = kept_in(schedule_, shape, row.width), tokens = row.tokens;
+    const auto count = static_cast<std::int64_t>(row.parts.size());
     const bool drops = kept < tokens;
     if (drops && mode_ == KeptMode::quota_min1 && kept < count) {
       throw Error(ErrorCode::usage,
                   fmt::format("quota-min1 keeps a token of each segment, but row {} has {} segments where {} tokens "
                               "are kept; use --selection quota or a larger --kept-start",
-                              with_commas(row), count, kept));
+                              with_commas(read % rows_.cycle()), count, kept));
     }
     double squares = 0, kept_squares = 0, empty = 0;
-    for (const RowPart& part : parts) {
+    for (const RowPart& part : row.parts) {
       const double all = square(part.tokens);
       squares += all;
       if (!drops || part.tokens == 0) {
@@ -116,12 +103,13 @@ class PackedAttention {
     }
     const double middle = static_cast<double>(schedule_.ltd_layers * times);
     const double outer = static_cast<double>((schedule_.layers - schedule_.ltd_layers) * times);
+    total_.full_row_pairs += (outer + middle) * square(static_cast<double>(row.width));
+    if (kept < row.width && kept > tokens) total_.kept_padding += schedule_.ltd_layers * times * (kept - tokens);
+    if (!row.counts) return;
     total_.pairs += outer * squares + middle * kept_squares;
     total_.dense_pairs += (outer + middle) * squares;
-    total_.full_row_pairs += (outer + middle) * square(static_cast<double>(width));
     total_.empty_segments += middle * empty;
     total_.segments += middle * static_cast<double>(count);
-    if (kept < width && kept > tokens) total_.kept_padding += schedule_.ltd_layers * times * (kept - tokens);
   }
 
   void note_inclusion(std::int64_t part, std::int64_t tokens, std::int64_t parts, std::int64_t kept) {

@@ -118,6 +118,14 @@ StepShape shape_at(const LtdSchedule& schedule, std::int64_t step) {
   return shape;
 }
 
+std::int64_t kept_in(const LtdSchedule& schedule, const StepShape& shape, std::int64_t width) {
+  if (schedule.kept_length == KeptLength::absolute) return std::min(shape.kept, width);
+  const std::int64_t full = std::min(schedule.growth.max, schedule.seq_length), granularity = schedule.growth.granularity;
+  if (shape.kept >= full) return width;
+  const std::int64_t share = width * shape.kept / full;  // below 2^62: both are Lengths
+  return std::min(std::max(share - share % granularity, granularity), width);
+}
+
 double learning_rate(const LearningRate& rate, std::int64_t consumed) {
   if (consumed < rate.warmup_layer_tokens) {
     return rate.peak * static_cast<double>(consumed) / static_cast<double>(rate.warmup_layer_tokens);

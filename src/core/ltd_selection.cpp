@@ -67,17 +67,6 @@ void append_last_padding(Length width, std::span<const RowPart> parts, std::int6
 
 }  // namespace
 
-std::int64_t LtdRowTable::row_of(std::int64_t step, std::int64_t global_batch, std::int64_t row_in_batch) const {
-  return static_cast<std::int64_t>((static_cast<Int128>(step) * global_batch + row_in_batch) % rows());
-}
-
-void LtdRowTable::add(Length row_width, std::span<const RowPart> row_parts) {
-  parts.insert(parts.end(), row_parts.begin(), row_parts.end());
-  begin.push_back(static_cast<std::int64_t>(parts.size()));
-  width.push_back(row_width);
-  tokens.push_back(static_cast<Length>(tokens_of(row_parts)));
-}
-
 void part_quotas(KeptMode mode, std::uint64_t seed, const KeptPlace& place, std::span<const RowPart> parts, std::int64_t kept,
                  std::vector<Length>& quotas) {
   ensure(mode != KeptMode::uniform, "uniform selection has no quotas");

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/hash.h"
 #include "base/units.h"
 #include "io/file.h"
 #include "io/npy.h"
@@ -21,6 +22,10 @@ std::string manifest_path(const std::string& path) {
 }
 
 }  // namespace
+
+std::string lengths_hash(const std::vector<std::int64_t>& lengths) {
+  return hash_hex({reinterpret_cast<const char*>(lengths.data()), lengths.size() * sizeof(std::int64_t)});
+}
 
 bool has_manifest_of(const std::string& path, std::string_view format) {
   std::error_code ignored;
@@ -45,6 +50,15 @@ PackedArray BatchFolder::open_array(std::string_view stem) const {
   PackedArray array(folder_ + name);
   if (array.shape().size() != 1) throw Error(ErrorCode::bad_data, "expected a one-dimensional array", array.path());
   return array;
+}
+
+std::vector<std::int64_t> BatchFolder::read_lengths() const {
+  const PackedArray array = open_array("lengths");
+  std::vector<std::int64_t> lengths = array.read_all<std::int64_t>();
+  if (lengths_hash(lengths) != manifest_.lengths_hash) {
+    throw Error(ErrorCode::bad_data, "not the lengths that the plan was made for", array.path());
+  }
+  return lengths;
 }
 
 std::vector<float> BatchFolder::read_weights(std::int64_t first, std::int64_t count) const {

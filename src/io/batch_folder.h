@@ -17,6 +17,9 @@ namespace shardpack {
 /// by its beginning alone.
 bool has_manifest_of(const std::string& path, std::string_view format);
 
+/// XXH3-128 of the lengths as little-endian 64-bit numbers: what a plan was made for.
+std::string lengths_hash(const std::vector<std::int64_t>& lengths);
+
 class BatchFolder {
  public:
   /// Reads and checks the manifest; opens nothing else. \throws what batch_manifest_from_json() throws, Error{io}
@@ -29,6 +32,9 @@ class BatchFolder {
 
   /// The array `stem` ("members"). \throws Error{bad_data} when it is not listed or not a one-dimensional array
   PackedArray open_array(std::string_view stem) const;
+  /// Tokens of every sequence of the sources, or real tokens of every row. \throws Error{bad_data} when they are not those that
+  /// the manifest's hash is of
+  std::vector<std::int64_t> read_lengths() const;
   /// weights.npy [first, first + count); all 1 when there is no such file.
   std::vector<float> read_weights(std::int64_t first, std::int64_t count) const;
 

@@ -101,26 +101,30 @@ std::vector<LtdPlateau> plateaus_from_json(const std::string& text, const std::s
   return plateaus;
 }
 
-std::string steps_to_npy(const std::vector<LtdStep>& steps) {
+void steps_to_npy(const std::vector<LtdStep>& steps, const std::function<void(std::string_view)>& use) {
+  constexpr std::size_t kPieceSteps = 1 << 16;
   const bool wide = std::any_of(steps.begin(), steps.end(), [](const LtdStep& step) { return step.kept > kMaxU16; });
-  std::string bytes = make_npy_header(steps_descr(wide), {static_cast<std::int64_t>(steps.size())});
-  const std::size_t begin = bytes.size();
-  bytes.resize(begin + steps.size() * step_bytes(wide));
-  Fields fields(bytes.data() + begin);
-  for (std::size_t s = 0; s < steps.size(); ++s) {
-    const LtdStep& step = steps[s];
-    fields.put(static_cast<std::uint32_t>(s));
-    if (wide) {
-      fields.put(static_cast<std::uint32_t>(step.kept));
-    } else {
-      fields.put(static_cast<std::uint16_t>(step.kept));
+  use(make_npy_header(steps_descr(wide), {static_cast<std::int64_t>(steps.size())}));
+  std::string piece;
+  for (std::size_t begin = 0; begin < steps.size(); begin += kPieceSteps) {
+    const std::size_t end = std::min(begin + kPieceSteps, steps.size());
+    piece.resize((end - begin) * step_bytes(wide));
+    Fields fields(piece.data());
+    for (std::size_t s = begin; s < end; ++s) {
+      const LtdStep& step = steps[s];
+      fields.put(static_cast<std::uint32_t>(s));
+      if (wide) {
+        fields.put(static_cast<std::uint32_t>(step.kept));
+      } else {
+        fields.put(static_cast<std::uint16_t>(step.kept));
+      }
+      fields.put(static_cast<std::uint64_t>(step.layer_tokens));
+      fields.put(static_cast<std::uint64_t>(step.cumulative));
+      fields.put(static_cast<std::uint64_t>(step.effective_tokens));
+      fields.put(step.learning_rate);
     }
-    fields.put(static_cast<std::uint64_t>(step.layer_tokens));
-    fields.put(static_cast<std::uint64_t>(step.cumulative));
-    fields.put(static_cast<std::uint64_t>(step.effective_tokens));
-    fields.put(step.learning_rate);
+    use(piece);
   }
-  return bytes;
 }
 
 std::vector<LtdStep> steps_from_npy(std::string_view bytes, const std::string& path) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,7 +14,8 @@ namespace shardpack {
 
 inline constexpr std::string_view kPlateausFile = "plateaus.json", kStepsFile = "steps.npy", kDeepSpeedFile = "ds_config.json",
                                   kSelectionFile = "selection.json", kBoundariesFile = "cu_seqlens.npy",
-                                  kBoundaryOffsetsFile = "cu_offsets.npy", kKeptFolder = "kept";
+                                  kBoundaryOffsetsFile = "cu_offsets.npy", kKeptFolder = "kept",
+                                  kKeptOffsetsFile = "kept_offsets.npy";
 
 /// Does the folder's manifest begin as that of an LTD folder? \param path  the folder, or its manifest.json
 bool is_ltd_folder(const std::string& path);
@@ -22,8 +24,8 @@ std::string plateaus_to_json(const std::vector<LtdPlateau>& plateaus);
 /// Inverse. \throws Error{bad_data} naming `path` and the key
 std::vector<LtdPlateau> plateaus_from_json(const std::string& text, const std::string& path);
 
-/// steps.npy: one packed structure a step.
-std::string steps_to_npy(const std::vector<LtdStep>& steps);
+/// steps.npy, one packed structure a step, piece by piece: all of it may be large.
+void steps_to_npy(const std::vector<LtdStep>& steps, const std::function<void(std::string_view)>& use);
 /// Inverse. \throws Error{bad_data} naming `path` for another layout or a wrong step number
 std::vector<LtdStep> steps_from_npy(std::string_view bytes, const std::string& path);
 

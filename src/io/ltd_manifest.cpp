@@ -54,6 +54,8 @@ void write_options(JsonWriter& json, const LtdSetup& setup) {
   json.key("options").begin_object();
   json.member("kept_start", schedule.growth.start).member("kept_max", schedule.growth.max);
   json.member("kept_step", schedule.growth.granularity).member("ramp_steps", schedule.growth.ramp_steps);
+  json.member("kept_length", kKeptLengths[static_cast<std::size_t>(schedule.kept_length)]);
+  json.member("count", kTokenCounts[static_cast<std::size_t>(schedule.count)]);
   json.member("layers", schedule.layers).member("ltd_layers", schedule.ltd_layers);
   json.key("layer_ids").begin_array(kOnOneLine);
   for (const std::int64_t id : setup.layer_ids) json.value(id);
@@ -93,9 +95,23 @@ void write_dataset(JsonWriter& json, const LtdManifest& manifest) {
   }
   const LtdDataset& dataset = *manifest.dataset;
   const LtdAttention& attention = manifest.attention;
+  const auto totals = [&](std::string_view key, const LtdTotals& counted) {
+    json.key(key).begin_object(kOnOneLine).member("layer_tokens", counted.layer_tokens);
+    json.member("dense_layer_tokens", counted.dense_layer_tokens).end_object();
+  };
   json.begin_object();
-  json.member("manifest_xxh3_128", dataset.hash).member("rows", dataset.rows).member("row_tokens", dataset.row_tokens);
+  json.member("kind", kLtdRowSources[static_cast<std::size_t>(dataset.kind)]).member("manifest_xxh3_128", dataset.hash);
+  json.key("rows_manifest_xxh3_128");
+  if (dataset.rows_hash.empty()) {
+    json.null();
+  } else {
+    json.value(dataset.rows_hash);
+  }
+  json.member("rows", dataset.rows).member("row_tokens", dataset.row_tokens);
   json.member("segments", dataset.segments).member("tokens", dataset.tokens);
+  json.member("batches", dataset.batches).member("steps", dataset.steps);
+  totals("real", manifest.real);
+  totals("padded", manifest.padded);
   json.key("segments_seen").value(attention.segments, 0);
   json.key("empty_segments_expected").value(attention.empty_segments, 3);
   json.member("padding_kept", attention.kept_padding);
@@ -192,6 +208,8 @@ LtdSetup read_options(const Json& json) {
   LtdSchedule& schedule = setup.schedule;
   schedule.growth = {read_count(json, "kept_start"), read_count(json, "kept_max"), read_count(json, "kept_step"),
                      read_count(json, "ramp_steps")};
+  schedule.kept_length = named<KeptLength>(json.at("kept_length"), kKeptLengths);
+  schedule.count = named<TokenCount>(json.at("count"), kTokenCounts);
   schedule.layers = read_count(json, "layers");
   schedule.ltd_layers = read_count(json, "ltd_layers");
   setup.layer_ids = numbers(json.at("layer_ids"));
@@ -222,8 +240,23 @@ double figure(const Json& json, std::string_view key) { return json.at(key).as_d
 
 void read_dataset(const Json& json, LtdManifest& manifest) {
   if (json.is_null()) return;
-  manifest.dataset = LtdDataset{read_hash(json.at("manifest_xxh3_128")), read_count(json, "rows"), read_count(json, "row_tokens"),
-                                read_count(json, "segments"), read_count(json, "tokens")};
+  const auto totals = [&](std::string_view key) {
+    const Json counted = json.at(key);
+    return LtdTotals{read_count(counted, "layer_tokens"), read_count(counted, "dense_layer_tokens")};
+  };
+  LtdDataset dataset;
+  dataset.kind = named<LtdRowSource>(json.at("kind"), kLtdRowSources);
+  dataset.hash = read_hash(json.at("manifest_xxh3_128"));
+  if (const Json hash = json.at("rows_manifest_xxh3_128"); !hash.is_null()) dataset.rows_hash = read_hash(hash);
+  dataset.rows = read_count(json, "rows");
+  dataset.row_tokens = read_count(json, "row_tokens");
+  dataset.segments = read_count(json, "segments");
+  dataset.tokens = read_count(json, "tokens");
+  dataset.batches = read_count(json, "batches");
+  dataset.steps = read_count(json, "steps");
+  manifest.dataset = dataset;
+  manifest.real = totals("real");
+  manifest.padded = totals("padded");
   manifest.attention.segments = figure(json, "segments_seen");
   manifest.attention.empty_segments = figure(json, "empty_segments_expected");
   manifest.attention.kept_padding = read_count(json, "padding_kept");

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "base/units.h"
 #include "exec/ordered_map.h"
+#include "io/batch_folder.h"
 #include "io/manifest_parts.h"
 #include "io/npy_writer.h"
 #include "io/staged_output.h"
@@ -52,16 +53,20 @@ BatchSelection select(const BatchSource& source, const BatchJobOptions& options)
 /// The files of the output, epoch by epoch.
 class PlanWriter {
  public:
-  PlanWriter(const std::string& folder, const BatchSelection& selection, const BatchOptions& options)
+  /// \param lengths  of all that was read, by which a later step knows what each member holds
+  PlanWriter(const std::string& folder, const BatchSelection& selection, std::span<const std::int64_t> lengths,
+             const BatchOptions& options)
       : selection_(selection),
         options_(options),
         offsets_(folder, "batch_offsets.npy", "<i8"),
         groups_(folder, "group.npy", "<i4"),
+        lengths_(folder, "lengths.npy", "<i8"),
         members_(folder, "members.npy", "<i8"),
         pads_(folder, "pad_length.npy", "<i4"),
         real_(folder, "real_tokens.npy", "<i8") {
     if (selection.cut) kept_.emplace(folder, "kept_tokens.npy", "<i4");
     offsets_.append(std::int64_t{0});
+    lengths_.append(lengths);
   }
 
   /// Is the weights' file needed? Every epoch answers the same.
@@ -103,6 +108,7 @@ class PlanWriter {
     files.push_back(offsets_.finish());
     files.push_back(groups_.finish());
     if (kept_) files.push_back(kept_->finish());
+    files.push_back(lengths_.finish());
     files.push_back(members_.finish());
     files.push_back(pads_.finish());
     files.push_back(real_.finish());
@@ -113,7 +119,7 @@ class PlanWriter {
  private:
   const BatchSelection& selection_;
   const BatchOptions& options_;
-  NpyWriter offsets_, groups_, members_, pads_, real_;
+  NpyWriter offsets_, groups_, lengths_, members_, pads_, real_;
   std::optional<NpyWriter> kept_, weights_;
   std::int64_t written_ = 0;  // items
 };
@@ -196,7 +202,7 @@ BatchResult batch(const std::vector<std::string>& inputs, const std::string& out
   // Every epoch is planned alone, in any number of workers, and written in order.
   context.progress.begin_stage("batching", options.epochs * static_cast<std::int64_t>(selection.items.size()), "sequences");
   std::optional<PlanWriter> writer;
-  if (staged) writer.emplace(staged->folder(), selection, plan);
+  if (staged) writer.emplace(staged->folder(), selection, source.lengths, plan);
   std::optional<BatchEpoch> first;  // kept until the second one was compared with it
   std::int64_t produced = 0, consumed = 0;
   ordered_map(

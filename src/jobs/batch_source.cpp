@@ -10,6 +10,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "exec/ordered_map.h"
+#include "io/batch_folder.h"
 #include "io/file.h"
 #include "io/histogram_file.h"
 #include "io/packed_dataset.h"
@@ -94,10 +95,6 @@ BatchSource read_batch_source(const std::vector<std::string>& inputs, const Read
   source.null_records = scanned.null_records;
   source.sources = std::move(scanned.files);
   return source;
-}
-
-std::string lengths_hash(const std::vector<std::int64_t>& lengths) {
-  return hash_hex({reinterpret_cast<const char*>(lengths.data()), lengths.size() * sizeof(std::int64_t)});
 }
 
 }  // namespace shardpack

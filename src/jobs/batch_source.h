@@ -27,7 +27,4 @@ struct BatchSource {
 /// \throws what scan(), read_lengths() and the packed dataset's readers throw
 BatchSource read_batch_source(const std::vector<std::string>& inputs, const ReadOptions& read, const RunContext& context);
 
-/// XXH3-128 of the lengths as little-endian 64-bit numbers: what the plan was made for.
-std::string lengths_hash(const std::vector<std::int64_t>& lengths);
-
 }  // namespace shardpack

@@ -126,6 +126,13 @@ bool is_on(const Json& root, std::string_view path) {
   return value_as(root, path, [](const Json& value) { return value.as_bool(); }).value_or(false);
 }
 
+bool is_truthy(const Json& root, std::string_view path) {
+  const std::optional<Json> value = find_value(root, path);
+  if (!value) return false;
+  constexpr std::string_view kFalse[] = {"false", "0", "0.0", "\"\"", "[]", "{}"};
+  return std::find(std::begin(kFalse), std::end(kFalse), value->dump()) == std::end(kFalse);
+}
+
 std::optional<std::string> find_text(const Json& root, std::string_view path) {
   return value_as(root, path, [](const Json& value) { return value.as_string(); });
 }

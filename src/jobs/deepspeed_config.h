@@ -23,6 +23,8 @@ std::optional<Json> find_value(const Json& root, std::string_view path);
 /// The same as a whole number, a truth value or a text; nothing when it is something else, such as "auto".
 std::optional<std::int64_t> find_whole(const Json& root, std::string_view path);
 bool is_on(const Json& root, std::string_view path);  ///< true, and no other value
+/// Anything that Python takes for true: 1, or a text such as "false".
+bool is_truthy(const Json& root, std::string_view path);
 std::optional<std::string> find_text(const Json& root, std::string_view path);
 /// Whole numbers of a list; nothing when it is no such list.
 std::optional<std::vector<std::int64_t>> find_list(const Json& root, std::string_view path);

@@ -21,6 +21,7 @@ namespace {
 
 std::string ltd_path(std::string_view key) { return fmt::format("{}.{}", kRandomLtd, key); }
 std::string schedule_path(std::string_view key) { return fmt::format("{}.{}", kLtdSchedule, key); }
+std::string own_rate_path() { return ltd_path("layer_token_lr_schedule.enabled"); }
 std::string config_path(std::string_view key) { return fmt::format("{}.{}", kLtdScheduleConfig, key); }
 
 /// What a rule sees, and where it says what it found.
@@ -101,16 +102,25 @@ void check_choices(Check& check) {
 }
 
 void check_switches(Check& check) {
-  for (const std::string_view outer : {"data_efficiency.enabled", "data_efficiency.data_routing.enabled"}) {
-    if (is_on(check.config, outer)) continue;
+  constexpr std::string_view kOuter[] = {"data_efficiency.enabled", "data_efficiency.data_routing.enabled"};
+  for (const std::string& path : {std::string(kOuter[0]), std::string(kOuter[1]), ltd_path("enabled"), own_rate_path()}) {
+    const std::optional<Json> value = find_value(check.config, path);
+    if (!value || value->dump() == "true" || value->dump() == "false") continue;
+    check.warn(path,
+               fmt::format("{} is no truth value; the trainer takes it for {}", value->dump(),
+                           is_truthy(check.config, path) ? "true" : "false"),
+               "write true or false");
+  }
+  for (const std::string_view outer : kOuter) {
+    if (is_truthy(check.config, outer)) continue;
     check.warn(std::string(outer), fmt::format("tokens are dropped all the same: the engine reads only {}.enabled", kRandomLtd),
                "set it to true, or switch random_ltd.enabled off as well");
   }
 }
 
 void check_lr_schedule(Check& check) {
-  if (!is_on(check.config, ltd_path("layer_token_lr_schedule.enabled"))) return;
-  check.error(ltd_path("layer_token_lr_schedule.enabled"), "the trainer raises NotImplementedError",
+  if (!is_truthy(check.config, own_rate_path())) return;
+  check.error(own_rate_path(), "the trainer raises NotImplementedError",
               "set it to false; 'shardpack ltd' writes the learning rate of every step into steps.npy");
 }
 
@@ -255,7 +265,7 @@ void check_mask(Check& check) {
   }
   if (!encoder && check.options.packed) {
     check.warn(ltd_path("model_type"),
-               "the trainer's own dropping is wrong for packed rows: it gathers neither a decoder's mask nor position ids",
+               "the trainer's own dropping is wrong for packed or padded rows: it gathers neither a decoder's mask nor position ids",
                "drop tokens by the kept slots and cu_seqlens.npy of 'shardpack ltd'");
   }
 }
@@ -296,6 +306,11 @@ void check_batch(Check& check) {
   const DeepSpeedSettings& s = check.settings;
   const auto positive = [&](const char* path, const std::optional<std::int64_t>& value) {
     if (value && *value < 1) check.error(path, "a step without rows", "write a number from 1");
+    // "auto" is filled in by the trainers that wrap this one.
+    if (const std::optional<Json> given = find_value(check.config, path); given && !value && given->dump() != "\"auto\"") {
+      check.error(path, fmt::format("the trainer computes with a whole number here, and finds {}", given->dump()),
+                  "give a whole number from 1");
+    }
     return value && *value >= 1;
   };
   const bool batch = positive("train_batch_size", s.global_batch),
@@ -374,7 +389,7 @@ LintResult lint_text(const std::string& text, const std::string& shown, const Li
   const Json config = Json::parse(text, shown);
   if (!config.is_object()) throw Error(ErrorCode::bad_data, "expected a DeepSpeed config, which is a JSON object", shown);
   LintResult result;
-  result.random_ltd = is_on(config, ltd_path("enabled"));
+  result.random_ltd = is_truthy(config, ltd_path("enabled"));
   Check check(config, options, result.findings);
   for (const Rule& rule : kRules) {
     if (rule.only_with_ltd && !result.random_ltd) continue;

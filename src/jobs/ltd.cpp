@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "base/units.h"
 #include "io/file.h"
@@ -34,8 +36,40 @@ std::int64_t steps_of(const LtdSetup& setup, const std::optional<LtdRows>& rows)
   return static_cast<std::int64_t>(make_ltd_table(setup.schedule, setup.budget, setup.rate, table_of(rows)).steps.size());
 }
 
+/// What batches of different lengths and sizes mean.
+void append_batch_warnings(const LtdSchedule& schedule, const LtdRows& rows, std::vector<std::string>& warnings) {
+  if (!rows.table.in_batches()) return;
+  const LtdBatches& batches = rows.table.batches();
+  std::int64_t fewest = schedule.micro_batch, untouched = 0;
+  const StepShape first = shape_at(schedule, 0);
+  for (std::int64_t b = 0; b < batches.batches(); ++b) {
+    const Length width = batches.width[static_cast<std::size_t>(b)];
+    fewest = std::min(fewest, batches.size(b));
+    if (kept_in(schedule, first, width) == width) ++untouched;
+  }
+  if (untouched > 0 && schedule.kept_length == KeptLength::absolute) {
+    warnings.push_back(
+        fmt::format("{} of {} batches are padded to no more than the {} tokens that are kept at first and never drop any; "
+                    "--kept-length ratio keeps a share of each",
+                    with_commas(untouched), with_commas(batches.batches()), with_commas(first.kept)));
+  }
+  if (schedule.kept_length == KeptLength::ratio) {
+    warnings.push_back(
+        fmt::format("{}: the released trainer keeps equally many tokens in every batch and cannot follow "
+                    "--kept-length ratio; read what each keeps from the indices",
+                    kDeepSpeedFile));
+  }
+  if (fewest < schedule.micro_batch) {
+    warnings.push_back(
+        fmt::format("{}: batches hold {} to {} rows, and its batch sizes are the most; the trainer's own count of "
+                    "LayerTokens is too high, take that of {}",
+                    kDeepSpeedFile, fewest, schedule.micro_batch, kStepsFile));
+  }
+}
+
 /// What the figures say that nobody asked for.
-std::vector<std::string> warnings_of(const LtdSetup& setup, const LtdTable& table, const LtdAttention& attention) {
+std::vector<std::string> warnings_of(const LtdSetup& setup, const LtdTable& table, const LtdAttention& attention,
+                                     const std::optional<LtdRows>& rows) {
   std::vector<std::string> warnings;
   const KeptGrowth& growth = setup.schedule.growth;
   if (kept_at(growth, 0) < growth.start) {
@@ -57,6 +91,7 @@ std::vector<std::string> warnings_of(const LtdSetup& setup, const LtdTable& tabl
     warnings.push_back(fmt::format("--kept-max {} is above the row's {} tokens: dropping ends earlier than the ramp",
                                    with_commas(growth.max), with_commas(setup.schedule.seq_length)));
   }
+  if (rows) append_batch_warnings(setup.schedule, *rows, warnings);
   if (attention.empty_segments >= 1) {
     warnings.push_back(
         fmt::format("about {} of {} times a segment is left without a kept token in a layer; cu_seqlens.npy leaves it "
@@ -100,8 +135,10 @@ Indices plan_indices(const LtdOptions& options, const LtdSetup& setup, const std
                      const std::optional<LtdRows>& rows, std::int64_t steps, std::vector<std::string>& warnings) {
   Indices indices;
   indices.window = window_of(options, steps);
-  if (options.write_indices) indices.kept = kept_arrays(setup, plateaus, indices.window);
-  for (const KeptArray& array : indices.kept) indices.bytes += array.bytes();
+  if (options.write_indices) indices.kept = kept_arrays(setup, plateaus, indices.window, table_of(rows));
+  for (const KeptArray& array : indices.kept) {
+    indices.bytes = checked_add(indices.bytes, array.bytes() + 8 * static_cast<std::int64_t>(array.offsets.size()), "indices");
+  }
   check_cap(indices.bytes, options, indices.window);
   if (!rows) return indices;
   if (setup.mode == KeptMode::uniform) {
@@ -132,38 +169,54 @@ class LtdWriter {
     manifest_.files.push_back({std::string(name), static_cast<std::int64_t>(bytes.size()), hash_hex(bytes)});
   }
 
+  void write(const std::vector<LtdStep>& steps) {
+    write_pieces(std::string(kStepsFile), [&](const Append& append) {
+      steps_to_npy(steps, [&](std::string_view piece) { append(std::as_bytes(std::span(piece))); });
+    });
+  }
+
   void write(const KeptArray& array, const LtdSetup& setup, const LtdRowTable* rows, const RunContext& context) {
     const std::string folder = fmt::format("{}/{}", staged_.folder(), kKeptFolder);
     if (!std::filesystem::exists(folder)) make_folder(folder);
-    File file(fmt::format("{}/{}", staged_.folder(), array.name), File::Mode::create);
-    StreamHash hash;
-    std::int64_t at = 0;
-    const auto append = [&](std::span<const std::byte> bytes) {
-      file.write_at(at, bytes);
-      hash.update(bytes);
-      at += static_cast<std::int64_t>(bytes.size());
-    };
-    const std::string header = make_npy_header(info(array.type).numpy, array.npy_shape());
-    append(std::as_bytes(std::span(header)));
-    for_each_piece(array, setup, rows, context, [&](std::span<const std::byte> bytes) {
-      append(bytes);
-      context.progress.advance(static_cast<std::int64_t>(bytes.size()));
+    write_pieces(array.name, [&](const Append& append) {
+      const std::string header = make_npy_header(info(array.type).numpy, array.npy_shape());
+      append(std::as_bytes(std::span(header)));
+      for_each_piece(array, setup, rows, context, [&](std::span<const std::byte> bytes) {
+        append(bytes);
+        context.progress.advance(static_cast<std::int64_t>(bytes.size()));
+      });
     });
-    file.sync();
-    file.close();
-    manifest_.files.push_back({array.name, at, hash.hex()});
   }
 
  private:
+  using Append = std::function<void(std::span<const std::byte>)>;
+
+  /// A file too large to be held whole. \param produce  gives its bytes in order
+  template <class Produce>
+  void write_pieces(const std::string& name, Produce produce) {
+    File file(fmt::format("{}/{}", staged_.folder(), name), File::Mode::create);
+    StreamHash hash;
+    std::int64_t at = 0;
+    produce(Append([&](std::span<const std::byte> bytes) {
+      file.write_at(at, bytes);
+      hash.update(bytes);
+      at += static_cast<std::int64_t>(bytes.size());
+    }));
+    file.sync();
+    file.close();
+    manifest_.files.push_back({name, at, hash.hex()});
+  }
+
   const StagedOutput& staged_;
   LtdManifest& manifest_;
 };
 
 }  // namespace
 
-LtdResult ltd(const std::string& rows_path, const std::string& output, const LtdOptions& options, const RunContext& context) {
+LtdResult ltd(const std::vector<std::string>& row_paths, const std::string& output, const LtdOptions& options,
+              const RunContext& context) {
   // The place, before anything is read.
-  if (!rows_path.empty() && !output.empty()) check_output_apart(output, {rows_path});
+  if (!row_paths.empty() && !output.empty()) check_output_apart(output, row_paths);
   std::optional<StagedOutput> staged;
   if (!options.dry_run) {
     staged.emplace(output, kLtdFormat, options.force, context.diagnostics);
@@ -173,7 +226,7 @@ LtdResult ltd(const std::string& rows_path, const std::string& output, const Ltd
 
   // The rows' lengths, when there are rows; then what the run is.
   std::optional<LtdRows> rows;
-  if (!rows_path.empty()) rows = read_ltd_rows(rows_path, context);
+  if (!row_paths.empty()) rows = read_ltd_rows(row_paths, context);
   SettledLtd settled = settle_ltd(options, rows);
   LtdSetup& setup = settled.setup;
 
@@ -191,10 +244,12 @@ LtdResult ltd(const std::string& rows_path, const std::string& output, const Ltd
   manifest.layer_tokens = table.layer_tokens;
   manifest.dense_layer_tokens = table.dense_layer_tokens;
   manifest.effective_tokens = table.effective_tokens;
+  manifest.real = table.real;
+  manifest.padded = table.padded;
   manifest.budget = table.budget;
   manifest.attention = ltd_attention(setup.schedule, table, setup.mode, table_of(rows));
   if (setup.hidden_size > 0) manifest.flop_saving = flop_saving(table, manifest.attention, setup.hidden_size);
-  manifest.warnings = warnings_of(setup, table, manifest.attention);
+  manifest.warnings = warnings_of(setup, table, manifest.attention, rows);
   result.plateaus = table.plateaus;
 
   // What a trainer of the released kind would do with it, and how large the large files get: both may refuse.
@@ -205,7 +260,7 @@ LtdResult ltd(const std::string& rows_path, const std::string& output, const Ltd
 
   LtdWriter writer(*staged, manifest);
   writer.write(kPlateausFile, plateaus_to_json(table.plateaus));
-  writer.write(kStepsFile, steps_to_npy(table.steps));
+  writer.write(table.steps);
   writer.write(kDeepSpeedFile, config);
   writer.write(kSelectionFile, selection_to_json(setup, kept_samples(setup, table.plateaus, table_of(rows))));
   if (indices.boundaries) {
@@ -218,7 +273,10 @@ LtdResult ltd(const std::string& rows_path, const std::string& output, const Ltd
     std::int64_t kept_bytes = 0;
     for (const KeptArray& array : indices.kept) kept_bytes += array.bytes();
     context.progress.begin_stage("selecting", kept_bytes, "bytes");
-    for (const KeptArray& array : indices.kept) writer.write(array, setup, table_of(rows), context);
+    for (const KeptArray& array : indices.kept) {
+      writer.write(array, setup, table_of(rows), context);
+      if (!array.offsets.empty()) writer.write(kKeptOffsetsFile, offsets_to_npy(array.offsets));
+    }
     context.progress.end_stage();
     manifest.kept = indices.window;
   }
@@ -232,24 +290,25 @@ LtdResult ltd(const std::string& rows_path, const std::string& output, const Ltd
   return result;
 }
 
-KeptSlots ltd_kept_at(const std::string& rows_path, const LtdOptions& options, const KeptPlace& place,
+KeptSlots ltd_kept_at(const std::vector<std::string>& row_paths, const LtdOptions& options, const KeptPlace& place,
                       const RunContext& context) {
   if (place.step > 0xFFFFFFFF) throw Error(ErrorCode::usage, "--kept-at: steps count to 2^32 - 1");
   std::optional<LtdRows> rows;
-  if (!rows_path.empty()) rows = read_ltd_rows(rows_path, context);
+  if (!row_paths.empty()) rows = read_ltd_rows(row_paths, context);
   LtdOptions enough = options;  // one place asks for no budget
   if (!enough.total_steps && !enough.total_tokens && !enough.total_layer_tokens) enough.total_steps = place.step + 1;
   const LtdSetup setup = settle_ltd(enough, rows).setup;
   if (const std::int64_t steps = steps_of(setup, rows); place.step >= steps)
     throw Error(ErrorCode::usage, fmt::format("--kept-at: the run has the steps 0 to {}", with_commas(steps - 1)));
   KeptSlots kept{.place = place, .shape = shape_at(setup.schedule, place.step), .slots = {}};
-  const std::int64_t batch = setup.schedule.global_batch() * kept.shape.pieces;
+  const std::int64_t batch = rows_in_step(setup.schedule, kept.shape, place.step, table_of(rows));
   if (std::find(setup.layer_ids.begin(), setup.layer_ids.end(), place.layer) == setup.layer_ids.end()) {
     throw Error(ErrorCode::usage, fmt::format("--kept-at: layer {} drops no tokens; those that do are {}", place.layer,
                                               fmt::join(setup.layer_ids, ", ")));
   }
   if (place.row >= batch) throw Error(ErrorCode::usage, fmt::format("--kept-at: a step has the rows 0 to {}", batch - 1));
   kept.slots = kept_of(setup, kept.shape, place, table_of(rows));
+  if (rows) kept.shape.row_tokens = rows->table.at(rows->table.of_steps(setup.schedule, place.step).first + place.row).width;
   return kept;
 }
 

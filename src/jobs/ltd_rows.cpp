@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <limits>
 
 #include "base/hash.h"
 #include "base/units.h"
+#include "base/wide.h"
 #include "exec/ordered_map.h"
+#include "io/batch_folder.h"
 #include "io/file.h"
+#include "io/manifest_parts.h"
 #include "io/packed_dataset.h"
 #include "shardpack/error.h"
 
@@ -16,24 +21,24 @@ namespace shardpack {
 namespace {
 
 /// Shards are what people have at hand: say how they become rows.
-void check_is_packed(const std::string& path) {
+void check_has_rows(const std::string& path) {
   const std::filesystem::path given(path);
   std::error_code none;  // what cannot be looked at is refused by who opens it
   const bool folder = std::filesystem::is_directory(given, none);
   const bool packed = folder ? std::filesystem::exists(given / kManifestName, none) : given.filename() == kManifestName;
   if (packed || !std::filesystem::exists(given, none)) return;
-  throw Error(ErrorCode::bad_data, fmt::format("not a packed dataset; make one: shardpack pack {} -L N -o packed", path), path);
+  throw Error(ErrorCode::bad_data,
+              fmt::format("neither a packed dataset nor a batch plan; make one: shardpack pack {0} -L N -o packed, or shardpack "
+                          "batch {0} --batch-size N -o batches",
+                          path),
+              path);
 }
 
-}  // namespace
-
-LtdRows read_ltd_rows(const std::string& path, const RunContext& context) {
-  check_is_packed(path);
+LtdRows read_packed(const std::string& path, const RunContext& context) {
   const PackedDataset dataset(path);
   const Manifest& manifest = dataset.manifest();
   LtdRows rows;
   rows.dataset.hash = hash_hex(read_small_file(dataset.folder() + "/" + std::string(kManifestName)));
-  rows.dataset.row_tokens = manifest.row_tokens;
   std::vector<RowPart> parts;
   for (const ManifestShard& shard : dataset.shards()) {
     throw_if_stopped(context.stop);
@@ -57,12 +62,102 @@ LtdRows read_ltd_rows(const std::string& path, const RunContext& context) {
         parts.push_back({static_cast<Length>(begin), lengths[s]});
         begin += slots[s];
       }
-      rows.table.add(manifest.row_tokens, parts);
-      rows.dataset.segments += static_cast<std::int64_t>(parts.size());
-      rows.dataset.tokens += rows.table.tokens.back();
+      rows.table.add(parts);
     }
   }
-  rows.dataset.rows = rows.table.rows();
+  rows.table.read_in_turn(manifest.row_tokens);
+  return rows;
+}
+
+/// One row for each sequence of the plan's sources: what its batches take of it.
+LtdRowTable sequences_of(const BatchFolder& folder) {
+  const BatchManifest& manifest = folder.manifest();
+  const std::int64_t longest =
+      manifest.policy.row_tokens > 0 ? manifest.policy.row_tokens : std::int64_t{std::numeric_limits<Length>::max()};
+  LtdRowTable table;
+  for (const std::int64_t length : folder.read_lengths()) {
+    const RowPart whole{0, static_cast<Length>(std::min(length, longest))};
+    table.add({&whole, 1});
+  }
+  return table;
+}
+
+LtdBatches batches_of(const BatchFolder& folder) {
+  const BatchManifest& manifest = folder.manifest();
+  LtdBatches batches;
+  batches.begin = folder.open_array("batch_offsets").read_all<std::int64_t>();
+  batches.rows = folder.open_array("members").read_all<std::uint32_t>();
+  batches.width = folder.open_array("pad_length").read_all<Length>();
+  batches.world = manifest.plan.world;
+  batches.accumulation = manifest.plan.accumulation;
+  const auto fail = [&](std::string_view what) {
+    throw Error(ErrorCode::bad_data, fmt::format("{}; shardpack verify tells more", what), folder.folder());
+  };
+  if (static_cast<Int128>(manifest.epochs) * manifest.batches_per_epoch != batches.batches())
+    fail("pad_length.npy has not one number for each batch of the manifest");
+  if (batches.begin.size() != batches.width.size() + 1) fail("batch_offsets.npy has not one number more than there are batches");
+  if (batches.begin.front() != 0 || batches.begin.back() != static_cast<std::int64_t>(batches.rows.size()))
+    fail("batch_offsets.npy does not run from 0 to the number of members");
+  if (folder.lists("weights.npy")) {
+    for (const float weight : folder.read_weights(0, batches.begin.back())) batches.counts.push_back(weight > 0);
+  }
+  return batches;
+}
+
+/// \param packed  the dataset whose rows are batched; empty = none was given
+LtdRows read_batches(const std::string& path, const std::string& packed, const RunContext& context) {
+  const BatchFolder folder(path);
+  const BatchManifest& manifest = folder.manifest();
+  if (manifest.batches_per_epoch == 0) throw Error(ErrorCode::usage, "the batch plan has no batches to schedule", path);
+  if (manifest.rows == packed.empty()) {
+    throw Error(ErrorCode::usage,
+                manifest.rows ? "the plan batches rows of a packed dataset, and only that knows their segments; give "
+                                "its folder as well: shardpack ltd BATCHES DATASET"
+                              : "the plan batches sequences, not rows of a packed dataset; leave the dataset out",
+                path);
+  }
+  LtdRows rows;
+  if (manifest.rows) {
+    rows = read_packed(packed, context);
+    if (rows.dataset.hash != manifest.source_manifest_hash) {
+      throw Error(ErrorCode::bad_data, fmt::format("the plan was made for another packed dataset than {}", packed), path);
+    }
+    rows.dataset.rows_hash = rows.dataset.hash;
+  } else {
+    rows.table = sequences_of(folder);
+  }
+  rows.table.read_batches(batches_of(folder));
+  rows.dataset.kind = LtdRowSource::batches;
+  rows.dataset.hash = hash_hex(read_small_file(folder.folder() + std::string(kManifestName)));
+  rows.dataset.batches = rows.table.batches().batches();
+  rows.dataset.steps = rows.table.batches().steps();
+  return rows;
+}
+
+}  // namespace
+
+LtdRows read_ltd_rows(const std::vector<std::string>& paths, const RunContext& context) {
+  std::string packed, batches;
+  for (const std::string& path : paths) {
+    check_has_rows(path);
+    std::string& place = has_manifest_of(path, kBatchesFormat) ? batches : packed;
+    if (!place.empty()) {
+      throw Error(ErrorCode::usage,
+                  fmt::format("{} and {}: one packed dataset, or one batch plan (with the dataset whose rows it "
+                              "batches)",
+                              place, path));
+    }
+    place = path;
+  }
+  LtdRows rows = batches.empty() ? read_packed(packed, context) : read_batches(batches, packed, context);
+  rows.dataset.rows = rows.table.cycle();
+  rows.dataset.row_tokens = rows.table.widest();
+  for (std::int64_t read = 0; read < rows.table.cycle(); ++read) {
+    const LtdRow row = rows.table.at(read);
+    if (!row.counts) continue;
+    rows.dataset.segments += static_cast<std::int64_t>(row.parts.size());
+    rows.dataset.tokens += row.tokens;
+  }
   return rows;
 }
 

@@ -11,14 +11,18 @@ namespace shardpack {
 std::vector<std::uint32_t> kept_of(const LtdSetup& setup, const StepShape& shape, const KeptPlace& place,
                                    const LtdRowTable* rows) {
   std::vector<std::uint32_t> slots;
-  const auto width = static_cast<Length>(shape.row_tokens);
   if (rows == nullptr) {
+    const auto width = static_cast<Length>(shape.row_tokens);
     select_kept(setup.mode, setup.seed, place, width, whole_row(shape.row_tokens), shape.kept, slots);
   } else {
-    const std::int64_t row = rows->row_of(place.step, setup.schedule.global_batch(), place.row);
-    select_kept(setup.mode, setup.seed, place, width, rows->parts_of(row), shape.kept, slots);
+    const LtdRow row = rows->at(rows->of_steps(setup.schedule, place.step).first + place.row);
+    select_kept(setup.mode, setup.seed, place, row.width, row.parts, kept_in(setup.schedule, shape, row.width), slots);
   }
   return slots;
+}
+
+std::int64_t rows_in_step(const LtdSchedule& schedule, const StepShape& shape, std::int64_t step, const LtdRowTable* rows) {
+  return rows != nullptr ? rows->of_steps(schedule, step).count : schedule.global_batch() * shape.pieces;
 }
 
 std::vector<KeptSample> kept_samples(const LtdSetup& setup, const std::vector<LtdPlateau>& plateaus, const LtdRowTable* rows) {
@@ -37,7 +41,7 @@ std::vector<KeptSample> kept_samples(const LtdSetup& setup, const std::vector<Lt
   const Moment moments[] = {
       {first.shape, first.first_step}, {middle.shape, middle.first_step}, {last.shape, last.first_step + last.steps - 1}};
   for (const Moment& moment : moments) {
-    const std::int64_t last_row = setup.schedule.global_batch() * moment.shape.pieces - 1;
+    const std::int64_t last_row = rows_in_step(setup.schedule, moment.shape, moment.step, rows) - 1;
     for (const std::int64_t layer : {setup.layer_ids.front(), setup.layer_ids.back()}) {
       for (const std::int64_t row : {std::int64_t{0}, last_row}) {
         if (!seen.insert({moment.step, layer, row}).second) continue;

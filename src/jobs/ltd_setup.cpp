@@ -20,6 +20,8 @@ namespace {
 
 using Number = std::optional<std::int64_t>;
 
+constexpr std::int64_t kMaxLayers = 1 << 16;  // each is listed in every file of the folder that names layers
+
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
 std::int64_t required(const Number& flag, const Number& config, const char* option, const char* what) {
@@ -57,6 +59,31 @@ void settle_batch(const LtdOptions& options, const DeepSpeedSettings& config, Lt
                        micro ? std::to_string(*micro) : "N", schedule.accumulation, schedule.world, *global));
   }
   if (rows >= std::numeric_limits<std::uint32_t>::max()) refuse("a step of 2^32 rows or more");
+}
+
+/// The same from a batch plan, which has decided it: what else is given has to agree.
+void settle_batch_plan(const LtdOptions& options, const DeepSpeedSettings& config, const LtdBatches& batches,
+                       LtdSchedule& schedule) {
+  std::int64_t most = 0, fewest = std::numeric_limits<std::int64_t>::max();
+  for (std::int64_t b = 0; b < batches.batches(); ++b) {
+    most = std::max(most, batches.size(b));
+    fewest = std::min(fewest, batches.size(b));
+  }
+  schedule.micro_batch = most;
+  schedule.accumulation = batches.accumulation;
+  schedule.world = batches.world;
+  const std::int64_t rows =
+      checked_mul(checked_mul(most, batches.accumulation, "rows of a step"), batches.world, "rows of a step");
+  if (rows >= std::numeric_limits<std::uint32_t>::max()) refuse("a step of 2^32 rows or more");
+  const auto agree = [](const char* option, const Number& given, std::int64_t planned, std::string_view of) {
+    if (given && *given != planned)
+      refuse(fmt::format("{} {}, but the batch plan has {} {}; make another plan with shardpack batch", option, *given,
+                         with_commas(planned), of));
+  };
+  agree("--world", options.world, batches.world, "ranks");
+  agree("--accumulation", first_of(options.accumulation, config.accumulation), batches.accumulation, "micro-batches a step");
+  agree("--micro-batch", options.micro_batch, most, fewest < most ? "rows in its largest batch" : "rows in a batch");
+  agree("--global-batch", options.global_batch, rows, fewest < most ? "rows in its largest step" : "rows in a step");
 }
 
 /// Layers 0 to layers - 1: those given, else the middle ones.
@@ -148,10 +175,17 @@ SettledLtd settle_ltd(const LtdOptions& options, const std::optional<LtdRows>& r
   LtdSetup& setup = settled.setup;
   LtdSchedule& schedule = setup.schedule;
   schedule.layers = required(options.layers, config.layers, "--layers", "how many layers has the model");
-  if (schedule.layers < 1 || schedule.layers >= std::numeric_limits<std::uint32_t>::max())
-    refuse("--layers counts from 1 to 2^32 - 2");
+  if (schedule.layers < 1 || schedule.layers > kMaxLayers)
+    refuse(fmt::format("--layers counts from 1 to {}, found {}", with_commas(kMaxLayers), with_commas(schedule.layers)));
   setup.layer_ids = settle_layers(options, config, schedule);
-  saying_where_from(settled.base, options.deepspeed, [&] { settle_batch(options, config, schedule); });
+  const LtdBatches* batches = rows && rows->table.in_batches() ? &rows->table.batches() : nullptr;
+  saying_where_from(settled.base, options.deepspeed, [&] {
+    if (batches != nullptr) {
+      settle_batch_plan(options, config, *batches, schedule);
+    } else {
+      settle_batch(options, config, schedule);
+    }
+  });
 
   const Number kept_max = first_of(options.kept_max, config.kept_max);
   schedule.curriculum = options.curriculum.value_or(config.curriculum);
@@ -159,9 +193,17 @@ SettledLtd settle_ltd(const LtdOptions& options, const std::optional<LtdRows>& r
   Number seq_length = options.seq_length;
   if (!seq_length && rows) seq_length = rows->dataset.row_tokens;
   schedule.seq_length = required(seq_length, kept_max, "-L", "how long is a row");
-  if (rows && schedule.seq_length != rows->dataset.row_tokens) {
-    refuse(fmt::format("-L {}, but the dataset's rows have {} slots", schedule.seq_length, rows->dataset.row_tokens));
+  if (rows && schedule.seq_length != rows->dataset.row_tokens &&
+      (batches == nullptr || schedule.seq_length < rows->dataset.row_tokens)) {
+    refuse(batches == nullptr
+               ? fmt::format("-L {}, but the dataset's rows have {} slots", schedule.seq_length, rows->dataset.row_tokens)
+               : fmt::format("-L {}, but the plan pads batches to as many as {} tokens", schedule.seq_length,
+                             rows->dataset.row_tokens));
   }
+  schedule.kept_length = options.kept_length;
+  if (schedule.kept_length == KeptLength::ratio && batches == nullptr)
+    refuse("--kept-length ratio is for a batch plan, whose batches have different lengths; here all rows have one");
+  schedule.count = options.count;
   schedule.growth.start = required(options.kept_start, config.kept_start, "--kept-start", "how many tokens are kept at first");
   schedule.growth.max = kept_max.value_or(schedule.seq_length);
   schedule.growth.granularity = first_of(options.kept_step, config.kept_step).value_or(8);

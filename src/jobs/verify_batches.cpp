@@ -59,7 +59,7 @@ std::int64_t check_files(const BatchFolder& folder, IssueList& issues) {
   return whole ? bytes : -1;
 }
 
-/// What the sources say, where they are at hand.
+/// What the sources say: read again, or by the plan's own list of their lengths.
 struct Truth {
   BatchSource source;
   std::int64_t longest = 0;  ///< of what is batched
@@ -394,7 +394,12 @@ std::vector<std::string> checked_lines(const BatchManifest& manifest, const Veri
                   with_commas(manifest.batches_per_epoch), manifest.plan.world, manifest.plan.accumulation),
       fmt::format("totals: {} padded and {} real tokens: counted again", with_commas(manifest.padded_tokens),
                   with_commas(manifest.real_tokens))};
-  if (against) lines.emplace_back("sources: every length read again: padded lengths, real and kept tokens follow from them");
+  if (against) {
+    lines.emplace_back("sources: every length read again: padded lengths, real and kept tokens follow from them");
+  } else if (!manifest.rows) {
+    lines.emplace_back(
+        "lengths: padded lengths, real and kept tokens follow from them (--against the sources reads these again)");
+  }
   return lines;
 }
 
@@ -420,8 +425,23 @@ VerifyResult verify_batches(const std::string& path, const VerifyOptions& option
     return result;
   }
   std::optional<Truth> truth;
-  if (!options.against.empty()) truth = read_truth(manifest, options, context, issues);
-  if (truth && !issues.empty()) {
+  try {
+    std::vector<std::int64_t> lengths = folder->read_lengths();
+    if (static_cast<std::int64_t>(lengths.size()) != manifest.source_sequences) {
+      issues.add("lengths", "lengths.npy",
+                 fmt::format("{} lengths of {} sequences", with_commas(static_cast<std::int64_t>(lengths.size())),
+                             with_commas(manifest.source_sequences)));
+    } else if (!options.against.empty()) {
+      truth = read_truth(manifest, options, context, issues);
+    } else if (!manifest.rows) {  // how wide a dataset's rows are, only the dataset says
+      truth.emplace();
+      truth->source.lengths = std::move(lengths);
+    }
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data || fs::path(error.path()).filename() != "lengths.npy") throw;
+    issues.add("lengths", "lengths.npy", without_path(error));
+  }
+  if (!issues.empty()) {
     result.issues = issues.take();
     return result;
   }
@@ -441,7 +461,7 @@ VerifyResult verify_batches(const std::string& path, const VerifyOptions& option
   result.issues = issues.take();
   result.rows = manifest.batches_per_epoch * manifest.epochs;
   result.tokens = manifest.real_tokens;
-  result.checked = checked_lines(manifest, result, truth.has_value());
+  result.checked = checked_lines(manifest, result, !options.against.empty());
   return result;
 }
 

@@ -116,13 +116,10 @@ class LtdCheck {
     if (!manifest_.dataset) {
       throw Error(ErrorCode::usage, "--against: this schedule was made without a dataset", folder_);
     }
-    if (against.size() != 1)
-      throw Error(ErrorCode::usage, "--against takes the one packed dataset that the schedule was made for", folder_);
-    rows_ = read_ltd_rows(against.front(), context_);
-    if (rows_->dataset.hash != manifest_.dataset->hash) {
-      add("dataset", "",
-          fmt::format("made for the manifest {}; that of {} is {}", manifest_.dataset->hash, against.front(),
-                      rows_->dataset.hash));
+    rows_ = read_ltd_rows(against, context_);
+    const LtdDataset &made_for = *manifest_.dataset, &given = rows_->dataset;
+    if (given.hash != made_for.hash || given.kind != made_for.kind || given.rows_hash != made_for.rows_hash) {
+      add("dataset", "", fmt::format("made for the manifest {}; that of {} is {}", made_for.hash, against.front(), given.hash));
     }
   }
 
@@ -148,19 +145,28 @@ class LtdCheck {
   void check_cost(std::int64_t step, const StepShape& shape, const LtdStep& stored) {
     const LtdSchedule& schedule = manifest_.setup.schedule;
     std::int64_t layer_tokens = 0, effective = 0;
-    for (std::int64_t row = 0; row < (rows() != nullptr ? schedule.global_batch() : 1); ++row) {
-      const std::int64_t tokens =
-          rows() != nullptr ? rows()->tokens[static_cast<std::size_t>(rows()->row_of(step, schedule.global_batch(), row))]
-                            : shape.row_tokens;
-      // (L - K) of the layers see all of the row, K of them at most `kept`.
-      const std::int64_t one = schedule.layers * tokens - schedule.ltd_layers * std::max<std::int64_t>(0, tokens - shape.kept);
-      layer_tokens += one;
-      effective += one / schedule.layers;
-      dense_ += (rows() != nullptr ? 1 : schedule.global_batch() * shape.pieces) * schedule.layers * tokens;
-    }
+    // (L - K) of the layers see all of the row, K of them at most what is kept.
+    const auto cost = [&](std::int64_t tokens, std::int64_t kept) {
+      return schedule.layers * tokens - schedule.ltd_layers * std::max<std::int64_t>(0, tokens - kept);
+    };
+    const auto count = [&](std::int64_t times, std::int64_t tokens, std::int64_t kept) {
+      layer_tokens += times * cost(tokens, kept);
+      effective += times * (cost(tokens, kept) / schedule.layers);
+      dense_ += times * schedule.layers * tokens;
+    };
     if (rows() == nullptr) {
-      layer_tokens *= schedule.global_batch() * shape.pieces;
-      effective *= schedule.global_batch() * shape.pieces;
+      count(schedule.global_batch() * shape.pieces, shape.row_tokens, shape.kept);
+    } else {
+      const LtdReads reads = rows()->of_steps(schedule, step);
+      for (std::int64_t read = reads.first; read < reads.first + reads.count; ++read) {
+        const LtdRow row = rows()->at(read);
+        const std::int64_t kept = kept_in(schedule, shape, row.width), real = row.counts ? row.tokens : 0;
+        count(1, schedule.count == TokenCount::padded ? row.width : real, kept);
+        real_.layer_tokens += cost(real, kept);
+        real_.dense_layer_tokens += schedule.layers * real;
+        padded_.layer_tokens += cost(row.width, kept);
+        padded_.dense_layer_tokens += schedule.layers * row.width;
+      }
     }
     const std::int64_t before = step == 0 ? 0 : steps_[static_cast<std::size_t>(step) - 1].effective_tokens;
     const std::int64_t more = stored.effective_tokens - before;
@@ -227,6 +233,7 @@ class LtdCheck {
     expect("layer_tokens", manifest_.layer_tokens, last.cumulative);
     expect("effective_tokens", manifest_.effective_tokens, last.effective_tokens);
     if (exact()) expect("dense_layer_tokens", manifest_.dense_layer_tokens, dense_);
+    if (rows_) check_dataset(*manifest_.dataset, rows_->dataset);
 
     // The run ends with the step in which the budget is reached.
     const std::int64_t steps = manifest_.steps, amount = setup.budget.amount;
@@ -254,6 +261,19 @@ class LtdCheck {
     }
     checked(fmt::format("budget: {} {}: reached in micro-step {}", with_commas(amount),
                         kBudgetKinds[static_cast<std::size_t>(setup.budget.kind)], with_commas(end.micro_step)));
+  }
+
+  void check_dataset(const LtdDataset& stated, const LtdDataset& found) {
+    expect("dataset.rows", stated.rows, found.rows);
+    expect("dataset.row_tokens", stated.row_tokens, found.row_tokens);
+    expect("dataset.segments", stated.segments, found.segments);
+    expect("dataset.tokens", stated.tokens, found.tokens);
+    expect("dataset.batches", stated.batches, found.batches);
+    expect("dataset.steps", stated.steps, found.steps);
+    expect("dataset.real.layer_tokens", manifest_.real.layer_tokens, real_.layer_tokens);
+    expect("dataset.real.dense_layer_tokens", manifest_.real.dense_layer_tokens, real_.dense_layer_tokens);
+    expect("dataset.padded.layer_tokens", manifest_.padded.layer_tokens, padded_.layer_tokens);
+    expect("dataset.padded.dense_layer_tokens", manifest_.padded.dense_layer_tokens, padded_.dense_layer_tokens);
   }
 
   /// Plateaus from the steps themselves.
@@ -322,14 +342,20 @@ class LtdCheck {
   void check_indices() {
     const LtdSetup& setup = manifest_.setup;
     if (manifest_.kept && window_holds(*manifest_.kept)) {
-      std::int64_t bytes = 0;
-      for (const KeptArray& array : kept_arrays(setup, plateaus_, *manifest_.kept)) {
-        bytes += array.bytes();
-        const std::int64_t begin = check_array(array.name, array.type, array.npy_shape());
-        if (begin >= 0 && exact()) check_kept(array, begin);
+      if (!exact() && manifest_.dataset->kind == LtdRowSource::batches) {  // sizes are the batches'
+        checked("kept: not looked into (--against the batch plan makes them again)");
+      } else {
+        std::int64_t bytes = 0;
+        for (const KeptArray& array : kept_arrays(setup, plateaus_, *manifest_.kept, rows())) {
+          bytes += array.bytes();
+          const std::int64_t begin = check_array(array.name, array.type, array.npy_shape());
+          if (begin >= 0 && exact()) check_kept(array, begin);
+          if (!array.offsets.empty())
+            compare(kKeptOffsetsFile, offsets_to_npy(array.offsets), "not where the batches' blocks begin");
+        }
+        checked(fmt::format("kept: {} of indices{}", short_bytes(bytes),
+                            exact() ? ": every one regenerated" : ": sizes (--against the dataset regenerates them)"));
       }
-      checked(fmt::format("kept: {} of indices{}", short_bytes(bytes),
-                          exact() ? ": every one regenerated" : ": sizes (--against the dataset regenerates them)"));
     }
     if (manifest_.boundaries && window_holds(*manifest_.boundaries)) check_boundaries(*manifest_.boundaries);
   }
@@ -348,19 +374,20 @@ class LtdCheck {
     if (!same) add("indices", array.name, "not what the selection's definition gives");
   }
 
+  void compare(std::string_view name, const std::string& expected, const std::string& otherwise) {
+    std::error_code missing;
+    if (fs::is_regular_file(path(name), missing) && read_small_file(path(name), std::int64_t{1} << 40) == expected) return;
+    add("indices", name, otherwise);
+  }
+
   void check_boundaries(const StepWindow& window) {
     if (rows() == nullptr) {
       checked("cu_seqlens: not looked into (--against the dataset makes them again)");
       return;
     }
     const BoundaryFiles again = make_boundaries(manifest_.setup, window, rows_->table);
-    const auto compare = [&](std::string_view name, const std::string& expected) {
-      std::error_code missing;
-      if (fs::is_regular_file(path(name), missing) && read_small_file(path(name), std::int64_t{1} << 40) == expected) return;
-      add("indices", name, "not the boundaries of the kept tokens");
-    };
-    compare(kBoundariesFile, again.boundaries);
-    compare(kBoundaryOffsetsFile, again.offsets);
+    compare(kBoundariesFile, again.boundaries, "not the boundaries of the kept tokens");
+    compare(kBoundaryOffsetsFile, again.offsets, "not the boundaries of the kept tokens");
     checked("cu_seqlens: boundaries of every step and row made again");
   }
 
@@ -373,6 +400,7 @@ class LtdCheck {
   std::vector<LtdStep> steps_;
   std::vector<LtdPlateau> plateaus_;
   std::int64_t dense_ = 0;
+  LtdTotals real_, padded_;  // with rows at hand
 };
 
 }  // namespace

@@ -21,6 +21,7 @@ std::string schedule_text(const LtdSetup& setup) {
       fmt::format("{} to {} of {} tokens in steps of {} over {} steps, in {} of {} layers", with_commas(schedule.growth.start),
                   with_commas(schedule.growth.max), with_commas(schedule.seq_length), schedule.growth.granularity,
                   with_commas(schedule.growth.ramp_steps), schedule.ltd_layers, schedule.layers);
+  if (schedule.kept_length == KeptLength::ratio) text += ", the same share of shorter batches";
   if (schedule.curriculum.kind != CurriculumKind::none) {
     text += fmt::format("; rows under a {} curriculum ({})", kCurriculumKinds[static_cast<std::size_t>(schedule.curriculum.kind)],
                         kCurriculumUses[static_cast<std::size_t>(schedule.curriculum.use)]);
@@ -45,12 +46,21 @@ std::string budget_text(const LtdManifest& manifest) {
                      with_commas(end.micro_step), with_commas(end.optimizer_step), with_commas(end.tokens));
 }
 
-std::string packed_text(const LtdManifest& manifest) {
+std::string dataset_text(const LtdManifest& manifest) {
   const LtdAttention& attention = manifest.attention;
+  const LtdDataset& dataset = *manifest.dataset;
   std::string text =
-      fmt::format("{} rows of {} slots, {} segments; packing and dropping together save {} of attention",
-                  with_commas(manifest.dataset->rows), with_commas(manifest.dataset->row_tokens),
-                  with_commas(manifest.dataset->segments), percent_text(1 - attention.pairs / attention.full_row_pairs));
+      dataset.kind == LtdRowSource::packed
+          ? fmt::format("{} rows of {} slots, {} segments; packing", with_commas(dataset.rows), with_commas(dataset.row_tokens),
+                        with_commas(dataset.segments))
+          : fmt::format(
+                "{} batches in {} steps: {} rows of {} tokens, padded to {} at most; with padding {} of {} LayerTokens; "
+                "leaving padding out",
+                with_commas(dataset.batches), with_commas(dataset.steps), with_commas(dataset.rows), with_commas(dataset.tokens),
+                with_commas(dataset.row_tokens), with_commas(manifest.padded.layer_tokens),
+                with_commas(manifest.padded.dense_layer_tokens));
+  text +=
+      fmt::format(" and dropping together save {} of attention", percent_text(1 - attention.pairs / attention.full_row_pairs));
   if (attention.segments > 0 && attention.empty_segments > 0) {
     text +=
         fmt::format("; {:.3g} % of segments are left without a kept token", 100 * attention.empty_segments / attention.segments);
@@ -90,6 +100,18 @@ void write_figures(JsonWriter& json, const LtdManifest& manifest) {
   json.member("micro_step", manifest.budget.micro_step).member("optimizer_step", manifest.budget.optimizer_step);
   json.member("tokens", manifest.budget.tokens).member("layer_tokens", manifest.budget.layer_tokens).end_object();
   json.member("selection", kKeptModes[static_cast<std::size_t>(manifest.setup.mode)]);
+  json.member("count", kTokenCounts[static_cast<std::size_t>(manifest.setup.schedule.count)]);
+  json.key("dataset");
+  if (manifest.dataset) {
+    const LtdDataset& dataset = *manifest.dataset;
+    json.begin_object(true).member("kind", kLtdRowSources[static_cast<std::size_t>(dataset.kind)]);
+    json.member("rows", dataset.rows).member("segments", dataset.segments).member("tokens", dataset.tokens);
+    json.member("batches", dataset.batches).member("steps", dataset.steps);
+    json.member("real_layer_tokens", manifest.real.layer_tokens).member("padded_layer_tokens", manifest.padded.layer_tokens);
+    json.end_object();
+  } else {
+    json.null();
+  }
   json.key("warnings").begin_array();
   for (const std::string& warning : manifest.warnings) json.value(warning);
   json.end_array();
@@ -103,7 +125,7 @@ std::string ltd_summary(const LtdResult& result, const LtdRun& run) {
   text += fmt::format("{} steps, {} LayerTokens: saves {}\n", with_commas(manifest.steps), with_commas(manifest.layer_tokens),
                       saving_text(manifest));
   text += fmt::format("budget {}\n", budget_text(manifest));
-  if (manifest.dataset) text += packed_text(manifest) + "\n";
+  if (manifest.dataset) text += dataset_text(manifest) + "\n";
   const std::string folder = !run.output.empty() && run.output.back() == '/' ? run.output : run.output + "/";
   if (run.dry_run) return text + "nothing was written (--dry-run)";
   return text + fmt::format("wrote {} to {} in {:.1f} s; read with: np.load(\"{}steps.npy\")", short_bytes(result.bytes_written),
@@ -140,7 +162,8 @@ std::string ltd_view_to_text(const LtdView& view, const std::string& path) {
   const LtdSetup& setup = manifest.setup;
   std::string text = fmt::format("{}: random-LTD schedule by shardpack {}\n", path, manifest.tool_version);
   text += report_line("kept", schedule_text(setup));
-  text += report_line("steps", fmt::format("{} of {} rows ({} x {} x {})", with_commas(manifest.steps),
+  const bool batches = manifest.dataset && manifest.dataset->kind == LtdRowSource::batches;
+  text += report_line("steps", fmt::format("{} of {}{} rows ({} x {} x {})", with_commas(manifest.steps), batches ? "up to " : "",
                                            with_commas(setup.schedule.global_batch()), setup.schedule.micro_batch,
                                            setup.schedule.accumulation, setup.schedule.world));
   text += report_line("LayerTokens", fmt::format("{} of {} without dropping", with_commas(manifest.layer_tokens),
@@ -149,7 +172,7 @@ std::string ltd_view_to_text(const LtdView& view, const std::string& path) {
   text += report_line("budget", budget_text(manifest));
   text += report_line("lr", rate_text(setup.rate));
   text += report_line("selection", fmt::format("{}, seed {}", kKeptModes[static_cast<std::size_t>(setup.mode)], setup.seed));
-  if (manifest.dataset) text += wrapped_line("dataset", packed_text(manifest));
+  if (manifest.dataset) text += wrapped_line("dataset", dataset_text(manifest));
   for (const std::string& warning : manifest.warnings) text += wrapped_line("warning", warning);
 
   text += fmt::format("plateaus\n  {:>11} {:>11} {:>7} {:>7}  {:<{}} {:>20} {:>12}\n", "first step", "steps", "kept", "row", "",

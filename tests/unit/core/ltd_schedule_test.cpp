@@ -157,7 +157,8 @@ TEST_CASE("rows of their own lengths cost what they hold") {
   LtdSchedule schedule = schedule_of({4, 16, 4, 3}, 5, 3, 2, 1, 16);
   LtdRowTable rows;
   const std::vector<std::vector<RowPart>> parts{{{0, 10}}, {{0, 3}, {3, 4}}, {{0, 16}}};
-  for (const auto& row : parts) rows.add(16, row);
+  for (const auto& row : parts) rows.add(row);
+  rows.read_in_turn(16);
   const LtdTable table = make_ltd_table(schedule, {BudgetKind::steps, 3}, {}, &rows);
   const std::vector<std::vector<std::int64_t>> read{{10, 7}, {16, 10}, {7, 16}};
   std::int64_t total = 0, dense = 0, effective = 0;
@@ -174,6 +175,120 @@ TEST_CASE("rows of their own lengths cost what they hold") {
   CHECK(table.layer_tokens == total);
   CHECK(table.dense_layer_tokens == dense);
   CHECK(table.effective_tokens == effective);
+}
+
+TEST_CASE("batches padded to their own lengths: a plan of three steps by hand") {
+  // Five layers, three of which drop; two ranks of one micro-step; kept 4, 8, 12. Batches: {2 rows padded to 6, 1 to 3},
+  // {2 to 9, 2 to 9}, {1 to 14, 1 to 16}. A second row of the last batch stands in with weight 0.
+  LtdSchedule schedule = schedule_of({4, 16, 4, 3}, 5, 3, 2, 1, 16);
+  schedule.world = 2;
+  LtdRowTable rows;
+  const std::vector<Length> lengths{6, 4, 3, 9, 7, 8, 8, 14, 15};
+  for (const Length length : lengths) {
+    const RowPart whole{0, length};
+    rows.add({&whole, 1});
+  }
+  LtdBatches batches;
+  batches.begin = {0, 2, 3, 5, 7, 8, 10};
+  batches.rows = {0, 1, 2, 3, 4, 5, 6, 7, 8, 0};
+  batches.counts = {true, true, true, true, true, true, true, true, true, false};
+  batches.width = {6, 3, 9, 9, 14, 16};
+  batches.world = 2;
+  rows.read_batches(batches);
+
+  // sum over batches of B ((L - K) P + K min(r, P)), and the same over real tokens.
+  const std::vector<std::int64_t> padded{2 * (2 * 6 + 3 * 4) + (2 * 3 + 3 * 3), 4 * (2 * 9 + 3 * 8),
+                                         (2 * 14 + 3 * 12) + 2 * (2 * 16 + 3 * 12)};
+  const std::vector<std::int64_t> real{(2 * 6 + 3 * 4) + (2 * 4 + 3 * 4) + (2 * 3 + 3 * 3),
+                                       (2 * 9 + 3 * 8) + (2 * 7 + 3 * 7) + 2 * (2 * 8 + 3 * 8),
+                                       (2 * 14 + 3 * 12) + (2 * 15 + 3 * 12)};
+  const auto sum = [](const std::vector<std::int64_t>& values) {
+    return std::accumulate(values.begin(), values.end(), std::int64_t{0});
+  };
+  for (const TokenCount count : {TokenCount::real, TokenCount::padded}) {
+    schedule.count = count;
+    const std::vector<std::int64_t>& expected = count == TokenCount::real ? real : padded;
+    const LtdTable table = make_ltd_table(schedule, {BudgetKind::steps, 3}, {}, &rows);
+    for (std::size_t step = 0; step < 3; ++step) CHECK(table.steps[step].layer_tokens == expected[step]);
+    CHECK(table.layer_tokens == sum(expected));
+    CHECK(table.real.layer_tokens == sum(real));
+    CHECK(table.padded.layer_tokens == sum(padded));
+    CHECK(table.real.dense_layer_tokens == 5 * (6 + 4 + 3 + 9 + 7 + 8 + 8 + 14 + 15));
+    CHECK(table.padded.dense_layer_tokens == 5 * (2 * 6 + 3 + 4 * 9 + 14 + 2 * 16));
+    // The plan begins again with its first step, which now keeps every token.
+    CHECK(make_ltd_table(schedule, {BudgetKind::steps, 4}, {}, &rows).steps[3].layer_tokens ==
+          5 * (count == TokenCount::real ? 6 + 4 + 3 : 2 * 6 + 3));
+  }
+
+  // The same share of each batch: of 16, 4, 8 and 12, rounded down to multiples of 4, and 4 at least.
+  schedule.count = TokenCount::padded;
+  schedule.kept_length = KeptLength::ratio;
+  const LtdTable shares = make_ltd_table(schedule, {BudgetKind::steps, 3}, {}, &rows);
+  CHECK(shares.steps[0].layer_tokens == 2 * (2 * 6 + 3 * 4) + (2 * 3 + 3 * 3));
+  CHECK(shares.steps[1].layer_tokens == 4 * (2 * 9 + 3 * 4));
+  CHECK(shares.steps[2].layer_tokens == (2 * 14 + 3 * 8) + 2 * (2 * 16 + 3 * 12));
+  CHECK(make_ltd_table(schedule, {BudgetKind::steps, 4}, {}, &rows).steps[3].layer_tokens == 5 * (2 * 6 + 3));
+
+  // Pairs: one segment a row, so nothing is left to chance. Rows that do not count are width alone.
+  schedule.kept_length = KeptLength::absolute;
+  const LtdTable table = make_ltd_table(schedule, {BudgetKind::steps, 3}, {}, &rows);
+  const LtdAttention attention = ltd_attention(schedule, table, KeptMode::quota, &rows);
+  double pairs = 0, dense = 0;
+  const std::vector<double> kept{4, 4, 4, 8, 8, 8, 8, 12, 12};
+  for (std::size_t row = 0; row < 9; ++row) {
+    pairs += 2 * lengths[row] * lengths[row] + 3 * std::pow(std::min<double>(kept[row], lengths[row]), 2);
+    dense += 5 * lengths[row] * lengths[row];
+  }
+  CHECK(attention.pairs == pairs);
+  CHECK(attention.dense_pairs == dense);
+  CHECK(attention.full_row_pairs == 5 * (2 * 36 + 9 + 4 * 81 + 196 + 2 * 256));
+  CHECK(attention.kept_padding == 3 * (1 + 6));  // a row of 7 in 9, one of 6 in 16
+}
+
+TEST_CASE("rows come in a cycle") {
+  LtdSchedule schedule = schedule_of({1, 4, 1, 3}, 3, 1, 2, 2, 4);
+  const std::vector<RowPart> parts{{0, 4}};
+  LtdRowTable rows;
+  for (int row = 0; row < 7; ++row) rows.add(parts);
+  rows.read_in_turn(4);
+  CHECK(rows.of_steps(schedule, 1).first == 4);
+  CHECK(rows.of_steps(schedule, 2).first == 1);
+  CHECK(rows.of_steps(schedule, 2, 3).count == 12);
+  CHECK(rows.of_micro_step(schedule, 1, 1).first == 6);
+  schedule.micro_batch = std::int64_t{1} << 31;
+  schedule.accumulation = 1;
+  CHECK(rows.of_steps(schedule, std::int64_t{1} << 40).first == 4);  // 2^71 mod 7 = 2^2
+
+  LtdBatches batches;
+  batches.begin = {0, 1, 3, 6, 7};
+  batches.rows = {6, 5, 4, 3, 2, 1, 0};
+  batches.width = {4, 5, 6, 7};
+  batches.world = 2;
+  rows.read_batches(batches);
+  CHECK(rows.cycle() == 7);
+  CHECK(rows.of_steps(schedule, 0).count == 3);
+  CHECK(rows.of_steps(schedule, 1).first == 3);
+  CHECK(rows.of_steps(schedule, 1).count == 4);
+  CHECK(rows.of_steps(schedule, 1, 4).count == 4 + 7 + 3);
+  CHECK(rows.of_steps(schedule, 5).first == 3);
+  CHECK(rows.of_micro_step(schedule, 3, 0).first == 3);
+  CHECK(rows.of_micro_step(schedule, 3, 0).count == 4);
+  CHECK(rows.at(4).width == 6);
+  CHECK(rows.at(7 + 6).width == 7);
+  CHECK(rows.widest() == 7);
+
+  const auto refused = [&](const std::function<void(LtdBatches&)>& damage) {
+    LtdBatches damaged = batches;
+    damage(damaged);
+    LtdRowTable table;
+    for (int row = 0; row < 7; ++row) table.add(parts);
+    CHECK_THROWS_AS(table.read_batches(damaged), Error);
+  };
+  refused([](LtdBatches& plan) { plan.rows[3] = 7; });
+  refused([](LtdBatches& plan) { plan.width[1] = 3; });
+  refused([](LtdBatches& plan) { plan.begin[2] = 1; });
+  refused([](LtdBatches& plan) { plan.begin[2] = 8; });
+  refused([](LtdBatches& plan) { plan.world = 3; });
 }
 
 TEST_CASE("the learning rate follows LayerTokens") {

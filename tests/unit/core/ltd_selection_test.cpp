@@ -240,7 +240,8 @@ TEST_CASE("whole segments are lost as often as the closed forms say") {
   schedule.seq_length = 2048;
   const auto chance = [&](Length short_one, std::int64_t kept_tokens, KeptMode mode) {
     LtdRowTable rows;
-    rows.add(2048, parts_of({short_one, static_cast<Length>(2048 - short_one)}));
+    rows.add(parts_of({short_one, static_cast<Length>(2048 - short_one)}));
+    rows.read_in_turn(2048);
     schedule.growth.start = kept_tokens;
     const LtdTable table = make_ltd_table(schedule, {BudgetKind::steps, 1}, {}, &rows);
     return ltd_attention(schedule, table, mode, &rows);
@@ -263,7 +264,8 @@ TEST_CASE("expected pairs and empty segments are the means over the draws") {
   schedule.micro_batch = 1;
   schedule.seq_length = 64;
   LtdRowTable rows;
-  rows.add(64, parts);
+  rows.add(parts);
+  rows.read_in_turn(64);
   const LtdTable table = make_ltd_table(schedule, {BudgetKind::steps, 1}, {}, &rows);
   for (const KeptMode mode : kModes) {
     constexpr int kDraws = 20'000;
@@ -286,11 +288,3 @@ TEST_CASE("expected pairs and empty segments are the means over the draws") {
   }
 }
 
-TEST_CASE("rows are read in turn, whatever the world size") {
-  LtdRowTable rows;
-  for (int row = 0; row < 7; ++row) rows.add(4, parts_of({4}));
-  CHECK(rows.row_of(0, 4, 3) == 3);
-  CHECK(rows.row_of(1, 4, 3) == 0);
-  CHECK(rows.row_of(std::int64_t{1} << 40, std::int64_t{1} << 40, 0) ==
-        (std::int64_t{1} << 40) % 7 * ((std::int64_t{1} << 40) % 7) % 7);
-}

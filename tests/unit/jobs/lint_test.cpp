@@ -178,6 +178,23 @@ TEST_CASE("warnings of the random-LTD section") {
     c.outer = "false";
     check(only(c), Severity::warning, "switches", "data_efficiency.enabled");
   }
+  SECTION("switches that are no truth values are what Python takes them for") {
+    c.inner = "1";
+    const Finding finding = only(c);
+    check(finding, Severity::warning, "switches", kLtd + "enabled");
+    CHECK(finding.consequence == "1 is no truth value; the trainer takes it for true");
+    c.step = "16";
+    c.kept_start = "8";
+    CHECK(lint_of(c).findings.front().rule == "kept");  // it is on, and its rules hold
+    c.inner = "0";
+    CHECK(lint_of(c).findings.empty());
+    c = Config{};
+    c.outer = "\"false\"";
+    CHECK(only(c).consequence == "\"false\" is no truth value; the trainer takes it for true");
+    c = Config{};
+    c.extra = ", \"layer_token_lr_schedule\": {\"enabled\": 1}";
+    CHECK(lint_of(c).findings.front().rule == "lr-schedule");
+  }
   SECTION("packed rows") {
     options.packed = true;
     check(only(c, options), Severity::warning, "mask", kLtd + "model_type");
@@ -216,6 +233,16 @@ TEST_CASE("batches and curricula") {
   CHECK(only(c).fix == "write 56 or 64");
   c.top = "\"train_batch_size\": 6, \"train_micro_batch_size_per_gpu\": 4, \"gradient_accumulation_steps\": 2";
   CHECK(only(c).fix == "write 8");
+  // Numbers that are none; "auto" is for whoever fills it in.
+  for (const std::string value : {"\"4\"", "4.5", "4.0", "[4]", "true"}) {
+    c.top = "\"train_batch_size\": " + value + ", \"train_micro_batch_size_per_gpu\": 2";
+    check(only(c), Severity::error, "batch", "train_batch_size");
+    CHECK(only(c).consequence == "the trainer computes with a whole number here, and finds " + value);
+    c.top = "\"train_batch_size\": 4, \"gradient_accumulation_steps\": " + value;
+    check(only(c), Severity::error, "batch", "gradient_accumulation_steps");
+  }
+  c.top = "\"train_batch_size\": \"auto\", \"train_micro_batch_size_per_gpu\": \"auto\"";
+  CHECK(lint_of(c).findings.empty());
   LintOptions options;
   options.world = 1;
   c.top = "\"train_batch_size\": 8, \"train_micro_batch_size_per_gpu\": 2, \"gradient_accumulation_steps\": 2";

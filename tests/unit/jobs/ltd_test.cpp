@@ -46,7 +46,7 @@ LtdOptions small_run() {
   return options;
 }
 
-LtdResult make(const std::string& output, const LtdOptions& options, const std::string& rows = {}, int threads = 1) {
+LtdResult make(const std::string& output, const LtdOptions& options, const std::vector<std::string>& rows = {}, int threads = 1) {
   Place place(threads);
   return ltd(rows, output, options, place.context());
 }
@@ -56,7 +56,7 @@ VerifyResult verified(const std::string& folder, const std::vector<std::string>&
   return verify(folder, {.against = against}, place.context());
 }
 
-std::string refusal(const LtdOptions& options, ErrorCode code = ErrorCode::usage, const std::string& rows = {}) {
+std::string refusal(const LtdOptions& options, ErrorCode code = ErrorCode::usage, const std::vector<std::string>& rows = {}) {
   const TempFolder folder;
   try {
     make(folder.path("out"), options, rows);
@@ -147,7 +147,7 @@ TEST_CASE("the world size changes nothing about what is kept") {
     options.micro_batch = micro;
     options.accumulation = accumulation;
     options.world = world;
-    return ltd_kept_at("", options, where, place.context()).slots;
+    return ltd_kept_at({}, options, where, place.context()).slots;
   };
   for (std::int64_t row = 0; row < 8; ++row) {
     const KeptPlace where{2, 1, row};
@@ -178,7 +178,7 @@ TEST_CASE("indices in the folder are those of one place after the other") {
     for (std::int64_t step = first; step < first + shape[0]; ++step) {
       for (std::int64_t layer = 1; layer <= 2; ++layer) {
         for (std::int64_t row = 0; row < 4; ++row, ++sets) {
-          const auto kept = ltd_kept_at("", options, {step, layer, row}, place.context()).slots;
+          const auto kept = ltd_kept_at({}, options, {step, layer, row}, place.context()).slots;
           REQUIRE(static_cast<std::int64_t>(kept.size()) == shape[3]);
           for (const std::uint32_t slot : kept) CHECK(numbers[at++] == slot);
         }
@@ -200,19 +200,19 @@ TEST_CASE("a packed dataset gives real lengths, and no shard is touched") {
 
   LtdOptions options = small_run();
   options.write_indices = true;
-  const LtdResult result = make(folder.path("out"), options, packed);
+  const LtdResult result = make(folder.path("out"), options, {packed});
   CHECK(result.manifest.dataset->rows == dataset.rows);
   CHECK(result.manifest.dataset->tokens == dataset.tokens);
   CHECK(result.manifest.setup.mode == KeptMode::quota);
 
   // LayerTokens by hand: rows in turn, real tokens.
   Place place;
-  const LtdRowTable rows = read_ltd_rows(packed, place.context()).table;
+  const LtdRowTable rows = read_ltd_rows({packed}, place.context()).table;
   std::int64_t total = 0;
   for (std::int64_t step = 0; step < 8; ++step) {
     const std::int64_t kept = kept_at(result.manifest.setup.schedule.growth, step);
     for (std::int64_t row = 0; row < 4; ++row) {
-      const std::int64_t tokens = rows.tokens[static_cast<std::size_t>((step * 4 + row) % dataset.rows)];
+      const std::int64_t tokens = rows.at((step * 4 + row) % dataset.rows).tokens;
       total += 2 * tokens + 2 * std::min(kept, tokens);
     }
   }
@@ -370,14 +370,16 @@ TEST_CASE("options that do not fit together") {
   options.mode = KeptMode::quota_min1;
   options.kept_step = 1;
   options.kept_start = 1;
-  CHECK(refusal(options, ErrorCode::usage, folder.path("packed")).find("quota-min1 keeps a token of each segment") !=
+  CHECK(refusal(options, ErrorCode::usage, {folder.path("packed")}).find("quota-min1 keeps a token of each segment") !=
         std::string::npos);
   options = small_run();
   options.seq_length = 32;
-  CHECK(refusal(options, ErrorCode::usage, folder.path("packed")).find("the dataset's rows have 16 slots") != std::string::npos);
+  CHECK(refusal(options, ErrorCode::usage, {folder.path("packed")}).find("the dataset's rows have 16 slots") !=
+        std::string::npos);
   options = small_run();
   options.curriculum = Curriculum{.kind = CurriculumKind::fixed_discrete, .lengths = {8}};
-  CHECK(refusal(options, ErrorCode::usage, folder.path("packed")).find("packed rows are whole") != std::string::npos);
+  CHECK(refusal(options, ErrorCode::usage, {folder.path("packed")}).find("packed rows and batches are whole") !=
+        std::string::npos);
 }
 
 TEST_CASE("a run in which no layer drops tokens, and layers that are none") {
@@ -408,7 +410,7 @@ TEST_CASE("what is wrong in the config is not blamed on a flag") {
   Place place;
   const auto fault = [&]() -> std::string {
     try {
-      ltd("", folder.path("out"), options, place.context());
+      ltd({}, folder.path("out"), options, place.context());
     } catch (const Error& error) {
       return error.what();
     }
@@ -430,7 +432,7 @@ TEST_CASE("a place after the run's last step has no kept slots") {
   Place place;
   const auto fault = [&](std::int64_t step) -> std::string {
     try {
-      ltd_kept_at("", options, {step, 1, 0}, place.context());
+      ltd_kept_at({}, options, {step, 1, 0}, place.context());
     } catch (const Error& error) {
       return error.message();
     }
@@ -451,9 +453,10 @@ TEST_CASE("a place after the run's last step has no kept slots") {
 TEST_CASE("shards are no packed rows, and the warning of packed rows says what to do") {
   const TempFolder folder;
   const std::string file = folder.write("data.jsonl", "{}\n");
-  CHECK(refusal(small_run(), ErrorCode::bad_data, file) ==
-        "not a packed dataset; make one: shardpack pack " + file + " -L N -o packed");
-  CHECK(refusal(small_run(), ErrorCode::bad_data, folder.path()).find("make one: shardpack pack") != std::string::npos);
+  CHECK(refusal(small_run(), ErrorCode::bad_data, {file}) ==
+        "neither a packed dataset nor a batch plan; make one: shardpack pack " + file + " -L N -o packed, or shardpack batch " +
+            file + " --batch-size N -o batches");
+  CHECK(refusal(small_run(), ErrorCode::bad_data, {folder.path()}).find("make one: shardpack pack") != std::string::npos);
 
   const std::string packed = folder.path("packed");
   std::filesystem::create_directory(packed);
@@ -461,7 +464,7 @@ TEST_CASE("shards are no packed rows, and the warning of packed rows says what t
   LtdOptions options = small_run();
   options.kept_step = 8;
   options.kept_start = 8;
-  const std::vector<std::string> warnings = make(folder.path("out"), options, packed).manifest.warnings;
+  const std::vector<std::string> warnings = make(folder.path("out"), options, {packed}).manifest.warnings;
   const auto about = [](const std::string& warning) { return warning.starts_with("ds_config.json: model_type: "); };
   const auto found = std::find_if(warnings.begin(), warnings.end(), about);
   REQUIRE(found != warnings.end());

@@ -121,13 +121,18 @@ TEST_CASE("verify: every broken rule of a batch plan is told") {
   broken("totals", false, [&] { plan.change_manifest([](BatchManifest& m) { m.repeated.items = 1; }); });
   broken("totals", false, [&] { plan.change_manifest([](BatchManifest& m) { m.imbalance += 0.1; }); });
   broken("totals", false, [&] { plan.change_manifest([](BatchManifest& m) { m.padded_squares += 64; }); });
-  // Told by the sources: one pad length for another batch's, real tokens moved, other lengths.
-  broken("pad", true, [&] {
-    plan.change<std::int32_t>(
-        "pad_length", [](Ints& p) { std::swap(*std::min_element(p.begin(), p.end()), *std::max_element(p.begin(), p.end())); });
-  });
-  broken("tokens", true, [&] { plan.change<std::int64_t>("real_tokens", [](Longs& t) { t[0] -= 1, t[1] += 1; }); });
-  broken("kept", true, [&] { plan.change<std::int32_t>("kept_tokens", [](Ints& k) { k[0] -= k[0] > 1 ? 1 : -1; }); });
+  broken("lengths", false, [&] { plan.change<std::int64_t>("lengths", [](Longs& l) { l[3] += 1; }); });
+  broken("lengths", false, [&] { plan.change_manifest([](BatchManifest& m) { m.source_sequences += 1; }); });
+  // Told by the lengths, those of the folder or of the sources: one pad length for another batch's, real tokens moved, other
+  // lengths.
+  for (const bool against : {false, true}) {
+    broken("pad", against, [&] {
+      plan.change<std::int32_t>(
+          "pad_length", [](Ints& p) { std::swap(*std::min_element(p.begin(), p.end()), *std::max_element(p.begin(), p.end())); });
+    });
+    broken("tokens", against, [&] { plan.change<std::int64_t>("real_tokens", [](Longs& t) { t[0] -= 1, t[1] += 1; }); });
+    broken("kept", against, [&] { plan.change<std::int32_t>("kept_tokens", [](Ints& k) { k[0] -= k[0] > 1 ? 1 : -1; }); });
+  }
   broken("sources", true, [&] { plan.folder.write("lengths.txt", read_file(plan.folder.path("lengths.txt")) + "7\n"); });
 }
 
