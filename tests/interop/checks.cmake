@@ -32,7 +32,7 @@ add_test(NAME interop_ltd_port COMMAND ${SHARDPACK_PYTHON} ${interop}/ltd_port_t
   $<TARGET_FILE:interop_ltd_select>)
 foreach(case toy plans windows packed_rows refusals)
   add_test(NAME interop_ltd_batches_${case} COMMAND ${SHARDPACK_PYTHON} ${interop}/ltd_batches_test.py $<TARGET_FILE:shardpack_tool>
-    ${PROJECT_SOURCE_DIR}/docs/ltd.md ${case})
+    ${PROJECT_SOURCE_DIR}/docs/ltd.md numpy ${case})
 endforeach()
 foreach(case strategies threads_change_nothing long_sequences few_sequences shards_and_rows outputs_are_whole)
   add_test(NAME interop_batch_${case} COMMAND ${SHARDPACK_PYTHON} ${interop}/batch_test.py $<TARGET_FILE:shardpack_tool> ${case})

@@ -1,6 +1,6 @@
 """Random-LTD schedules over batch plans, worked out again in NumPy from the plan's files and the lengths alone.
 
-    ltd_batches_test.py SHARDPACK DOCUMENT [CASE...]
+    ltd_batches_test.py SHARDPACK DOCUMENT numpy|torch [CASE...]
 
 Shares nothing with the tool but the port of the selection that DOCUMENT (docs/ltd.md) shows.
 """
@@ -15,8 +15,15 @@ import numpy as np
 from ltd_port_test import port_in
 
 tool = str(pathlib.Path(sys.argv[1]).resolve())
-kept_slots = port_in(sys.argv[2], "numpy")
+port = port_in(sys.argv[2], sys.argv[3])
 LAYERS, DROPPING = 6, [1, 2, 3, 4]
+
+
+def kept_slots(seed, step, layer, row, kept, ids, mode="quota"):
+    if sys.argv[3] == "numpy":
+        return port(seed, step, layer, row, kept, ids, mode)
+    import torch
+    return port(seed, step, layer, row, kept, torch.from_numpy(ids), mode).numpy()
 
 
 def run(*arguments, code=0):
@@ -307,7 +314,7 @@ def refusals(folder):
 
 def main():
     cases = {case.__name__: case for case in (toy, plans, windows, packed_rows, refusals)}
-    for name in sys.argv[3:] or cases:
+    for name in sys.argv[4:] or cases:
         with tempfile.TemporaryDirectory() as folder:
             cases[name](pathlib.Path(folder))
         print(f"{name}: as the plan's rows give it")
