@@ -140,7 +140,7 @@ std::vector<OpenedFile> open_all(const std::vector<InputFile>& inputs, const Rea
 
     OpenedFile file{
         input, std::string(format.summary.name), format.open(input, options, open_context), {}, open_context.first_record};
-    if (!options.group_column.empty() && !file.shard.facts) read_group_file(file.shard, input, options.group_column);
+    if (!options.group_column.empty() && !format.named_columns) read_group_file(file.shard, input, options.group_column);
     if (options.limit > 0) cut_to_records(file.shard, options.limit - open_context.first_record);
     if (before) file.stamps.push_back(*before);
     for (std::size_t i = 1; i < file.shard.files.size(); ++i) {

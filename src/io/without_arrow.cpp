@@ -1,8 +1,22 @@
-// Compiled in place of src/io/arrow/ where there is no Apache Arrow.
+// Compiled in place of src/io/arrow/ where there is no Apache Arrow: its formats are recognised, and say what they need.
 #include "io/arrow_support.h"
+#include "io/formats/readers.h"
+#include "shardpack/error.h"
 
 namespace shardpack {
 
 bool has_arrow() { return false; }
+
+namespace {
+[[noreturn]] void fail_without_arrow(const InputFile& file) {
+  throw Error(ErrorCode::limit,
+              "this shardpack was built without Apache Arrow, which reads it: ./dev build takes Arrow from the system "
+              "(libarrow-dev and libparquet-dev, 16 or newer) or from the Python package pyarrow, and says why when it cannot",
+              file.name);
+}
+}  // namespace
+
+OpenedShard open_hf(const InputFile& file, const ReadOptions&, const OpenContext&) { fail_without_arrow(file); }
+OpenedShard open_arrow(const InputFile& file, const ReadOptions&, const OpenContext&) { fail_without_arrow(file); }
 
 }  // namespace shardpack

@@ -24,7 +24,6 @@ using std::string_view_literals::operator""sv;
 
 constexpr std::array kMagics{
     Magic{0, "PAR1"sv, "an Apache Parquet file", kConvert},
-    Magic{0, "ARROW1"sv, "an Arrow or Feather file", kConvert},
     Magic{0, "FEA1"sv, "a Feather version 1 file", kConvert},
     Magic{0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", kConvert},
     Magic{0, "PK\3\4"sv, "a ZIP archive (.npz, or saved by torch)", "save the arrays with numpy.save, one .npy each"},
@@ -72,13 +71,6 @@ bool is_safetensors(std::string_view head, std::int64_t bytes) {
          load_u64(head, 0) + 8 <= static_cast<std::uint64_t>(bytes);
 }
 
-/// What `datasets` saves: no file magic, but messages, each a continuation word and the size of its metadata.
-bool is_arrow_stream(std::string_view head) {
-  if (head.size() < 8 || load_u32(head, 0) != 0xFFFFFFFFu) return false;
-  const std::uint32_t metadata_bytes = load_u32(head, 4);
-  return metadata_bytes > 0 && metadata_bytes % 8 == 0 && metadata_bytes < (1u << 28);
-}
-
 std::string refuse(std::string_view name, std::string_view instead) {
   return fmt::format("{}, not read by this version; {}", name, instead);
 }
@@ -91,7 +83,6 @@ std::string refusal(const FormatProbe& probe) {
       return refuse(magic.name, magic.instead);
     }
   }
-  if (is_arrow_stream(probe.head)) return refuse("an Arrow stream (save_to_disk of Hugging Face datasets)", kConvert);
   if (is_safetensors(probe.head, probe.bytes)) return refuse("a safetensors file", kConvert);
   if (is_tfrecord(probe.head)) return refuse("a TFRecord file", kConvert);
   if (probe.file.path.ends_with(".mds")) return refuse("a MosaicML Streaming (MDS) shard", kConvert);

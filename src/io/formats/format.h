@@ -46,6 +46,7 @@ struct Format {
   /// Is this file of the format? Asked in table order: content first, then sidecars, then suffixes.
   bool (*matches)(const FormatProbe& probe);
   OpenedShard (*open)(const InputFile& file, const ReadOptions& options, const OpenContext& context);
+  bool named_columns = false;  ///< records have columns by name, the group column among them
 };
 
 std::span<const Format> input_formats();

@@ -13,6 +13,7 @@
 #include "base/nearest.h"
 #include "base/units.h"
 #include "io/byte_stream.h"
+#include "io/formats/arrow_content.h"
 #include "io/formats/foreign.h"
 #include "io/formats/format.h"
 #include "io/formats/jsonl.h"
@@ -41,13 +42,15 @@ bool matches_json_lines(const FormatProbe& probe) {
 // Content that is hard to mistake first, then sidecars; JSON lines before raw files, which any file could be.
 constexpr std::array kFormats{
     Format{{"llmc", "llm.c and modded-nanogpt .bin", "the end-of-text id that begins each document"}, matches_llmc, open_llmc},
+    Format{{"hf", "Hugging Face save_to_disk folder", "rows"}, matches_hf, open_hf, true},
+    Format{{"arrow", "Arrow IPC stream or file, Feather", "rows"}, matches_arrow, open_arrow, true},
     Format{
         {"npy", "NPY array of integers", "rows, a sidecar X.lengths.npy or X.offsets.npy, or --eos-id"}, matches_npy, open_npy},
     Format{
         {"megatron", "Megatron X.bin + X.idx", "documents or sequences of the index (--unit)"}, matches_megatron, open_megatron},
     Format{{"olmo", "OLMo and dolma headerless X.npy + X.csv.gz", "the .csv.gz, or --eos-id"}, matches_olmo, open_olmo},
     Format{{"datatrove", "datatrove F.ds + F.ds.index", "the index, or --eos-id"}, matches_datatrove, open_datatrove},
-    Format{{"jsonl", "JSON lines, plain, .gz or .zst", "lines"}, matches_json_lines, open_jsonl},
+    Format{{"jsonl", "JSON lines, plain, .gz or .zst", "lines"}, matches_json_lines, open_jsonl, true},
     Format{{"nanogpt", "nanoGPT .bin: headerless, 16 bits", "--eos-id, or a sidecar X.lengths.npy or X.offsets.npy"},
            only_by_name,
            open_nanogpt},

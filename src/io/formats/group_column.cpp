@@ -32,6 +32,14 @@ std::int32_t GroupNumbering::number_of(const GroupKey& key) {
   return entry->second;
 }
 
+void add_groups(const GroupColumn& run, GroupNumbering& numbering, GroupColumn& column) {
+  std::vector<std::int32_t> numbers;
+  for (const GroupKey& key : run.keys) numbers.push_back(numbering.number_of(key));
+  for (const std::int32_t number : run.of_record) {
+    column.of_record.push_back(number < 0 ? -1 : numbers[static_cast<std::size_t>(number)]);
+  }
+}
+
 InputFile group_file_of(const InputFile& file, const std::string& column) { return side_file(file, "." + column + ".npy"); }
 
 void read_group_file(OpenedShard& shard, const InputFile& file, const std::string& column) {

@@ -21,6 +21,9 @@ class GroupNumbering {
   std::vector<GroupKey> keys_;  // by number
 };
 
+/// Append the values of a run of records, numbered within it, to a column that `numbering` numbers.
+void add_groups(const GroupColumn& run, GroupNumbering& numbering, GroupColumn& column);
+
 /// X.COLUMN.npy beside the data file `file`, X being its name without the last suffix.
 InputFile group_file_of(const InputFile& file, const std::string& column);
 

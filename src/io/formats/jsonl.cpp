@@ -18,6 +18,7 @@
 #include "core/fingerprint_keys.h"
 #include "exec/ordered_map.h"
 #include "io/byte_stream.h"
+#include "io/formats/column_names.h"
 #include "io/formats/group_column.h"
 #include "io/text_line.h"
 #include "shardpack/error.h"
@@ -32,7 +33,6 @@ constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
 constexpr std::int64_t kBlockMemory = std::int64_t{4} * kBlockBytes;  // its text, ids and the parser's tables
 constexpr std::int64_t kMaxLineBytes = std::int64_t{1} << 30;
 constexpr std::int64_t kLineMemoryFactor = 8;  // text, index and strings of the parser, ids
-constexpr std::string_view kMaskColumn = "attention_mask";
 
 /// Calls visit(line) for every line of `text`, without its newline, until it returns false.
 template <class Visit>
@@ -134,14 +134,6 @@ struct ParsedBlock {
   std::uint32_t id_min = std::numeric_limits<std::uint32_t>::max(), id_max = 0;
   std::optional<LineFault> fault;  // the lines before it are not worth keeping
 };
-
-/// Names of the columns as an error lists them: 'a', 'b'.
-std::string quoted_list(const std::vector<std::string>& names) {
-  constexpr std::size_t kMost = 12;
-  std::string list;
-  for (std::size_t i = 0; i < std::min(names.size(), kMost); ++i) list += fmt::format("{}'{}'", i == 0 ? "" : ", ", names[i]);
-  return names.size() > kMost ? list + ", ..." : list;
-}
 
 /// Parses the lines of one block.
 class BlockParser {
@@ -381,24 +373,8 @@ class BlockParser {
 
   [[noreturn]] void fail_no_ids() {
     const std::vector<std::string> names = column_names();
-    const auto has = [&](std::string_view name) { return std::find(names.begin(), names.end(), name) != names.end(); };
-    std::string message = fmt::format("no column '{}'", options_.ids_column);
-    constexpr std::array<std::string_view, 4> kUsualNames{"input_ids", "tokens", "ids", "token_ids"};
-    const auto usual = std::find_if(kUsualNames.begin(), kUsualNames.end(), has);
-    if (usual != kUsualNames.end()) {
-      message += fmt::format("; there are {}: add --ids-column {}", quoted_list(names), *usual);
-    } else if (has("text") || has("messages")) {
-      const std::string_view ids =
-          has("text") ? "tok(row['text'])" : "tok.apply_chat_template(row['messages'], return_dict=True)";
-      message += fmt::format(
-          " but '{}': tokenize first, for instance in Python: datasets.load_dataset('json', data_files=FILE, split='train')"
-          ".map(lambda row: {{'input_ids': {}['input_ids']}}).select_columns('input_ids').to_json(NEW)",
-          has("text") ? "text" : "messages", ids);
-    } else if (!names.empty()) {
-      message += fmt::format("; there are {}: name the one with the token ids by --ids-column", quoted_list(names));
-    } else {
-      message += "; the object is empty";
-    }
+    constexpr std::string_view kLoader = "datasets.load_dataset('json', data_files=FILE, split='train')";
+    std::string message = no_ids_message(options_.ids_column, names, kLoader, "to_json");
     LineFault fault{std::move(message)};
     fault.missing_column = options_.ids_column != ReadOptions{}.ids_column;
     throw fault;
@@ -450,7 +426,7 @@ class ShardCollector {
     add_fingerprint(block);
     for (const std::int64_t length : block.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
     shard_.ids.append(static_cast<std::int64_t>(block.ids.size()), place);
-    add_groups(block.groups);
+    add_groups(block.groups, numbering_, shard_.groups);
     shard_.null_records += block.null_records;
     shard_.padding.sequences += block.padding.sequences;
     shard_.padding.tokens += block.padding.tokens;
@@ -490,14 +466,6 @@ class ShardCollector {
     for (const std::int64_t length : block.lengths) {
       facts_.fingerprint += keys_.of(record++, 0, rest.first(static_cast<std::size_t>(length)));
       rest = rest.subspan(static_cast<std::size_t>(length));
-    }
-  }
-
-  void add_groups(const GroupColumn& block) {
-    std::vector<std::int32_t> numbers;
-    for (const GroupKey& key : block.keys) numbers.push_back(numbering_.number_of(key));
-    for (const std::int32_t number : block.of_record) {
-      shard_.groups.of_record.push_back(number < 0 ? -1 : numbers[static_cast<std::size_t>(number)]);
     }
   }
 

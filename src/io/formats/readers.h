@@ -21,6 +21,11 @@ OpenedShard open_olmo(const InputFile& file, const ReadOptions& options, const O
 bool matches_datatrove(const FormatProbe& probe);
 OpenedShard open_datatrove(const InputFile& file, const ReadOptions& options, const OpenContext& context);
 
+/// The files of `save_to_disk`; Arrow IPC streams and files; Parquet: recognised by arrow_content.h. Without Apache Arrow in the
+/// build they throw Error{limit} with what to install.
+OpenedShard open_hf(const InputFile& file, const ReadOptions& options, const OpenContext& context);
+OpenedShard open_arrow(const InputFile& file, const ReadOptions& options, const OpenContext& context);
+
 bool matches_llmc(const FormatProbe& probe);
 OpenedShard open_llmc(const InputFile& file, const ReadOptions& options, const OpenContext& context);
 

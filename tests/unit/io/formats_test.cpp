@@ -605,8 +605,6 @@ TEST_CASE("formats that are not read are refused by name") {
   };
   const std::string rest(200, '\3');
   CHECK(contains(failure("a.parquet", "PAR1" + rest), "Parquet"));
-  CHECK(contains(failure("a.arrow", "ARROW1" + rest), "Arrow"));
-  CHECK(contains(failure("b.arrow", std::string("\xFF\xFF\xFF\xFF\x88\x02\0\0", 8) + rest), "save_to_disk"));
   CHECK(contains(failure("a.h5", "\x89HDF\r\n\x1a\n" + rest), "HDF5"));
   CHECK(contains(failure("a.npz", "PK\3\4" + rest), "ZIP"));
   CHECK(contains(failure("a.safetensors", std::string("\x40\0\0\0\0\0\0\0", 8) + "{\"x\":" + rest), "safetensors"));
@@ -637,7 +635,7 @@ TEST_CASE("an unknown format suggests the nearest") {
   CHECK(failure.code == ErrorCode::usage);
   CHECK(contains(failure.what, "did you mean megatron?"));
   options.format = "qqqqqq";
-  CHECK(contains(opener.failure({folder.path("a.bin")}, options).what, "the formats are llmc, npy, megatron"));
+  CHECK(contains(opener.failure({folder.path("a.bin")}, options).what, "the formats are llmc, hf, arrow, npy, megatron"));
   CHECK(input_format_summaries().size() == input_formats().size());
 }
 

@@ -328,7 +328,7 @@ TEST_CASE("a missing column of ids is named, with what would help") {
         "line 1: no column 'input_ids'; there are 'tokens', 'id': add --ids-column tokens");
   CHECK(opener.refusal("{\"a\": [1], \"b\": 7}\n") ==
         "line 1: no column 'input_ids'; there are 'a', 'b': name the one with the token ids by --ids-column");
-  CHECK(opener.refusal("{}\n") == "line 1: no column 'input_ids'; the object is empty");
+  CHECK(opener.refusal("{}\n") == "line 1: no column 'input_ids'; there are no columns at all");
   const std::string text = opener.refusal("{\"id\": 1, \"text\": \"Once upon\"}\n");
   CHECK(text.find("line 1: no column 'input_ids' but 'text': tokenize first, for instance in Python: ") == 0);
   CHECK(text.find("tok(row['text'])['input_ids']") != std::string::npos);
