@@ -33,6 +33,7 @@ struct LtdBatches {
   std::vector<bool> counts;            ///< one for each of `rows`; empty = all true
   std::vector<Length> width;           ///< one a batch
   std::int64_t world = 1, accumulation = 1;
+  std::int64_t batch_size = 0;  ///< rows of a full batch; 0 = they differ
 
   std::int64_t batches() const { return static_cast<std::int64_t>(width.size()); }
   std::int64_t per_step() const { return world * accumulation; }

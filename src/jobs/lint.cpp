@@ -264,9 +264,10 @@ void check_mask(Check& check) {
                 "write the name of the mask argument of the model's layers, as in \"attention_mask\"");
   }
   if (!encoder && check.options.packed) {
-    check.warn(ltd_path("model_type"),
-               "the trainer's own dropping is wrong for packed or padded rows: it gathers neither a decoder's mask nor position ids",
-               "drop tokens by the kept slots and cu_seqlens.npy of 'shardpack ltd'");
+    check.warn(
+        ltd_path("model_type"),
+        "the trainer's own dropping is wrong for packed or padded rows: it gathers neither a decoder's mask nor position ids",
+        "drop tokens by the kept slots and cu_seqlens.npy of 'shardpack ltd'");
   }
 }
 

@@ -90,6 +90,7 @@ LtdBatches batches_of(const BatchFolder& folder) {
   batches.width = folder.open_array("pad_length").read_all<Length>();
   batches.world = manifest.plan.world;
   batches.accumulation = manifest.plan.accumulation;
+  batches.batch_size = manifest.plan.batch_size;
   const auto fail = [&](std::string_view what) {
     throw Error(ErrorCode::bad_data, fmt::format("{}; shardpack verify tells more", what), folder.folder());
   };

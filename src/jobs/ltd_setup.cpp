@@ -61,14 +61,13 @@ void settle_batch(const LtdOptions& options, const DeepSpeedSettings& config, Lt
   if (rows >= std::numeric_limits<std::uint32_t>::max()) refuse("a step of 2^32 rows or more");
 }
 
-/// The same from a batch plan, which has decided it: what else is given has to agree.
+/// The same from a batch plan, which has decided it: what else is given has to agree. Where its batches differ in size, those of
+/// a config stand for nothing.
 void settle_batch_plan(const LtdOptions& options, const DeepSpeedSettings& config, const LtdBatches& batches,
                        LtdSchedule& schedule) {
-  std::int64_t most = 0, fewest = std::numeric_limits<std::int64_t>::max();
-  for (std::int64_t b = 0; b < batches.batches(); ++b) {
-    most = std::max(most, batches.size(b));
-    fewest = std::min(fewest, batches.size(b));
-  }
+  const bool equal = batches.batch_size > 0;
+  std::int64_t most = batches.batch_size;
+  for (std::int64_t b = 0; b < batches.batches(); ++b) most = std::max(most, batches.size(b));
   schedule.micro_batch = most;
   schedule.accumulation = batches.accumulation;
   schedule.world = batches.world;
@@ -76,14 +75,17 @@ void settle_batch_plan(const LtdOptions& options, const DeepSpeedSettings& confi
       checked_mul(checked_mul(most, batches.accumulation, "rows of a step"), batches.world, "rows of a step");
   if (rows >= std::numeric_limits<std::uint32_t>::max()) refuse("a step of 2^32 rows or more");
   const auto agree = [](const char* option, const Number& given, std::int64_t planned, std::string_view of) {
-    if (given && *given != planned)
+    if (given && *given != planned) {
       refuse(fmt::format("{} {}, but the batch plan has {} {}; make another plan with shardpack batch", option, *given,
                          with_commas(planned), of));
+    }
   };
   agree("--world", options.world, batches.world, "ranks");
   agree("--accumulation", first_of(options.accumulation, config.accumulation), batches.accumulation, "micro-batches a step");
-  agree("--micro-batch", options.micro_batch, most, fewest < most ? "rows in its largest batch" : "rows in a batch");
-  agree("--global-batch", options.global_batch, rows, fewest < most ? "rows in its largest step" : "rows in a step");
+  agree("--micro-batch", first_of(options.micro_batch, equal ? config.micro_batch : std::nullopt), most,
+        equal ? "rows in a batch" : "rows in its largest batch");
+  agree("--global-batch", first_of(options.global_batch, equal ? config.global_batch : std::nullopt), rows,
+        equal ? "rows in a step" : "rows in its largest step");
 }
 
 /// Layers 0 to layers - 1: those given, else the middle ones.

@@ -155,7 +155,7 @@ class LtdCheck {
       dense_ += times * schedule.layers * tokens;
     };
     if (rows() == nullptr) {
-      count(schedule.global_batch() * shape.pieces, shape.row_tokens, shape.kept);
+      count(schedule.global_batch() * shape.pieces, shape.row_tokens, kept_in(schedule, shape, shape.row_tokens));
     } else {
       const LtdReads reads = rows()->of_steps(schedule, step);
       for (std::int64_t read = reads.first; read < reads.first + reads.count; ++read) {

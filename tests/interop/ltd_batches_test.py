@@ -262,10 +262,11 @@ def windows(folder):
 
 def packed_rows(folder):
     """Batches of a packed dataset's rows: its segments keep their share, and the plan and the dataset are both named."""
-    generator = np.random.default_rng(6)
+    lengths = lengths_of(1000, 50, 5)
+    ids = np.split(np.random.default_rng(6).permutation(lengths.sum()) + 1, np.cumsum(lengths)[:-1])  # every token another one
     with open(folder / "data.jsonl", "w") as file:
-        for length in lengths_of(150, 50, 5):
-            file.write(json.dumps({"input_ids": generator.integers(1, 99, length).tolist()}) + "\n")
+        for sequence in ids:
+            file.write(json.dumps({"input_ids": sequence.tolist()}) + "\n")
     run("pack", folder / "data.jsonl", "-L", 50, "--segment-multiple", 2, "-o", folder / "packed")
     run("batch", folder / "packed", "--batch-size", 3, "--world", 2, "--pad-multiple", 8, "-o", folder / "plan")
     dataset = json.loads((folder / "packed" / "manifest.json").read_text())
@@ -277,7 +278,11 @@ def packed_rows(folder):
         run("ltd", folder / "plan", folder / "packed", *flags, "--selection", selection, "-o", folder / selection)
         assert check(folder / selection, plan)["dataset"]["rows_manifest_xxh3_128"] == plan.manifest["source_manifest_xxh3_128"]
         run("verify", folder / selection, "--against", folder / "packed", folder / "plan")
+    # Acceptance check 20: the schedules touched no byte of the shards, which hold every source token once.
     assert before == {path: path.read_bytes() for path in (folder / "packed").rglob("*") if path.is_file()}
+    run("verify", folder / "packed", "--against", folder / "data.jsonl")
+    slots = np.concatenate([np.load(folder / "packed" / shard["folder"] / "input_ids.npy") for shard in dataset["shards"]])
+    assert np.array_equal(np.sort(slots[rows > 0]), np.arange(1, lengths.sum() + 1))
     assert "give its folder as well" in run("ltd", folder / "plan", *flags, "-o", folder / "no", code=2).stderr
     run("pack", folder / "data.jsonl", "-L", 50, "--seed", 1, "-o", folder / "other")
     assert "another packed dataset" in run("ltd", folder / "plan", folder / "other", *flags, "-o", folder / "no", code=3).stderr

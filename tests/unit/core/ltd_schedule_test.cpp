@@ -175,6 +175,10 @@ TEST_CASE("rows of their own lengths cost what they hold") {
   CHECK(table.layer_tokens == total);
   CHECK(table.dense_layer_tokens == dense);
   CHECK(table.effective_tokens == effective);
+  CHECK(table.padded.layer_tokens == 2 * (2 * 3 * 16 + 3 * (4 + 8 + 12)));
+  CHECK(table.padded.dense_layer_tokens == 3 * 2 * 5 * 16);
+  schedule.count = TokenCount::padded;
+  CHECK(make_ltd_table(schedule, {BudgetKind::steps, 3}, {}, &rows).layer_tokens == table.padded.layer_tokens);
 }
 
 TEST_CASE("batches padded to their own lengths: a plan of three steps by hand") {

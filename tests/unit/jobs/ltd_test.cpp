@@ -321,6 +321,80 @@ TEST_CASE("verify finds what does not follow from the options") {
   }
 }
 
+TEST_CASE("verify finds what does not follow from a batch plan") {
+  const TempFolder folder;
+  Place place;
+  const std::string lengths = folder.write("lengths.txt", "9\n16\n3\n12\n7\n16\n5\n11\n2\n8\n14\n6\n");
+  const std::string plan = folder.path("plan"), out = folder.path("out");
+  BatchJobOptions batching;
+  batching.plan.strategy = parse_batch_strategy("tokens:36");
+  batching.plan.world = 2;
+  batch({lengths}, plan, batching, place.context());
+  LtdOptions options = small_run();
+  options.micro_batch.reset();
+  options.accumulation.reset();
+  options.seq_length.reset();
+  options.kept_max = 8;
+  options.write_indices = true;
+  const LtdManifest made = make(out, options, {plan}).manifest;
+  CHECK(made.dataset->kind == LtdRowSource::batches);
+  CHECK(made.dataset->tokens == 109);
+  CHECK(verified(out).ok());
+  CHECK(verified(out, {plan}).ok());
+  CHECK(to_json(ltd_manifest_from_json(read_file(out + "/manifest.json"), "manifest.json")) == read_file(out + "/manifest.json"));
+
+  const auto found = [&] {
+    std::string text;
+    for (const Issue& issue : verified(out, {plan}).issues) text += issue.kind + " " + issue.file + ";";
+    return text;
+  };
+  for (const std::string name : {"kept/00000000.npy", "kept_offsets.npy", "cu_seqlens.npy", "cu_offsets.npy"}) {
+    const std::string bytes = read_file(out + "/" + name);
+    std::string damaged = bytes;
+    damaged[damaged.size() - 8] ^= 1;
+    write_file(out + "/" + name, damaged);
+    reseal(out);
+    CHECK(found() == "indices " + name + ";");
+    CHECK(verified(out).ok());  // without the plan nobody can tell
+    write_file(out + "/" + name, bytes);
+    reseal(out);
+  }
+  for (const auto& change : std::vector<std::function<void(LtdManifest&)>>{
+           [](LtdManifest& m) { ++m.dataset->rows; }, [](LtdManifest& m) { ++m.dataset->tokens; },
+           [](LtdManifest& m) { ++m.dataset->segments; }, [](LtdManifest& m) { ++m.dataset->batches; },
+           [](LtdManifest& m) { ++m.dataset->steps; }, [](LtdManifest& m) { ++m.dataset->row_tokens; },
+           [](LtdManifest& m) { ++m.real.layer_tokens; }, [](LtdManifest& m) { ++m.padded.layer_tokens; },
+           [](LtdManifest& m) { ++m.real.dense_layer_tokens; }, [](LtdManifest& m) { ++m.padded.dense_layer_tokens; }}) {
+    LtdManifest changed = made;
+    change(changed);
+    write_file(out + "/manifest.json", to_json(changed));
+    CHECK(found() == "manifest manifest.json;");
+  }
+  write_file(out + "/manifest.json", to_json(made));
+
+  // A share of each batch may be more than the kept length itself where that ends below the widest batch.
+  options.kept_length = KeptLength::ratio;
+  options.total_steps = 20;
+  make(folder.path("shares"), options, {plan});
+  CHECK(verified(folder.path("shares")).ok());
+  CHECK(verified(folder.path("shares"), {plan}).ok());
+
+  // The plan decides the shape of training; a config's sizes count where batches are equal.
+  options = small_run();
+  options.micro_batch = 2;
+  options.accumulation.reset();
+  options.seq_length.reset();
+  batching.plan.strategy = parse_batch_strategy("sorted");
+  batching.plan.batch_size = 3;
+  batch({lengths}, folder.path("equal"), batching, place.context());
+  CHECK(refusal(options, ErrorCode::usage, {folder.path("equal")}).find("has 3 rows in a batch") != std::string::npos);
+  options = LtdOptions{};
+  options.total_steps = 4;
+  options.deepspeed = folder.write("ds.json", kGpt2);  // batches of 2, and accumulation unsaid
+  CHECK(refusal(options, ErrorCode::usage, {folder.path("equal")}).find("has 3 rows in a batch") != std::string::npos);
+  CHECK(refusal(options, ErrorCode::usage, {plan}) == "accepted");
+}
+
 TEST_CASE("the manifest reads back as it was written") {
   const TempFolder folder;
   LtdOptions options = small_run();
