@@ -455,6 +455,7 @@ void StagedOutput::publish() {
   if (replaces) {
     old_marker.emplace(lock_marker(output_));
     old_marker->truncate(0);  // the old output is nothing to go on with
+    sync_folder(output_);     // or a power cut takes the marker and leaves the exchange
     try {
       exchange_folders(partial_, output_, with_suffix(output_, kAsideSuffix));
     } catch (...) {

@@ -331,7 +331,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
                            std::optional<StagedOutput>& staged, const RunContext& context) {
   // One pass over the inputs: boundaries, id range, fingerprint. The index then says where every token is.
   RunContext reading = context;
-  if (reading.temp_dir.empty()) reading.temp_dir = parent_of(output);
+  if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->folder() : parent_of(output);
   const ScanNeeds needs{.random_access = !options.dry_run, .ends = options.policy.append_eos || options.policy.prepend_bos};
   const ScannedSource scanned = open_source(inputs, options.read, needs, reading);
   const SequenceIndex& index = scanned.source->index();
