@@ -18,7 +18,7 @@ struct RunContext {
   ProgressSink& progress;
   Diagnostics& diagnostics;
   std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
-  std::string temp_dir;           ///< where decoded tokens are spooled; empty = the output's parent, else the working folder
+  std::string temp_dir;           ///< where decoded tokens are spooled; empty = the output's own, else the working folder
 };
 
 }  // namespace shardpack

@@ -681,7 +681,7 @@ constexpr Option kOptions[] = {
      "budget for blocks in flight: K, M, G, T or % of the machine's; changes speed only",
      [](S& s, const V& v) { s.memory_bytes = parse_memory(v.text()); }},
     {"--temp-dir", "FOLDER", nullptr, Section::run, kWorkers, kNone, Kind::plain,
-     "for temporary files; default: the output's parent",
+     "for temporary files; default: the output's own folder",
      [](S& s, const V& v) { s.temp_dir = text(v); }},
     {"--seed", "N", "0", Section::run, kSweep | kPack | kBatch | kLtd, kPack | kBatch, Kind::plain,
      "decides the shuffles: equal seeds give equal bytes",

@@ -23,7 +23,7 @@ void check_stamp(const FileStamp& stamp) {
   const std::string what = now.bytes == stamp.bytes
                                ? "its modification time is another"
                                : fmt::format("it had {} bytes and has {}", with_commas(stamp.bytes), with_commas(now.bytes));
-  throw Error(ErrorCode::io, fmt::format("the file changed while it was in use: {}; run again when it is complete", what),
+  throw Error(ErrorCode::bad_data, fmt::format("the file changed while it was in use: {}; run again when it is complete", what),
               stamp.shown);
 }
 

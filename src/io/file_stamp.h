@@ -17,7 +17,8 @@ struct FileStamp {
 /// \throws Error{io} when the file is not there.
 FileStamp stamp_of(const std::string& path, const std::string& shown);
 
-/// \throws Error{io} when size or modification time are not the stamp's any more: what was read may be a mixture.
+/// \throws Error{bad_data} when size or modification time are not the stamp's any more: what was read may be a mixture. Error{io}
+/// when the file is not there any more.
 void check_stamp(const FileStamp& stamp);
 
 }  // namespace shardpack

@@ -436,6 +436,7 @@ void StagedOutput::publish() {
   try {
     check_output(output_, format_, force_);  // once more: somebody may have been there meanwhile
   } catch (const Error& error) {             // hours of work are not thrown away for it
+    if (error.code() != ErrorCode::usage) throw;
     sys::unlink(in_folder(partial_, kOwnerMarker).c_str());
     kept_ = published_ = true;
     throw Error(error.code(), fmt::format("{}; the new output is whole and stays in {}", error.message(), partial_),
@@ -466,8 +467,8 @@ void StagedOutput::publish() {
     throw_errno("rename to the output", partial_);
   }
   kept_ = published_ = true;
-  sys::unlink(in_folder(output_, kOwnerMarker).c_str());
   sync_folder(parent_of(output_));
+  sys::unlink(in_folder(output_, kOwnerMarker).c_str());  // not before: a power cut may take the rename and leave this
   if (!replaces) return;
   try {
     delete_folder(partial_);

@@ -186,9 +186,12 @@ BatchResult batch(const std::vector<std::string>& inputs, const std::string& out
   // What can be refused is refused before anything is read; the place is ours from here on.
   check_options(options);
   check_output_apart(output, inputs);
-  check_output_place(output, kBatchesFormat, options.force);
   std::optional<StagedOutput> staged;
-  if (!options.dry_run) staged.emplace(output, kBatchesFormat, options.force, context.diagnostics);
+  if (options.dry_run) {
+    check_output_place(output, kBatchesFormat, options.force);
+  } else {
+    staged.emplace(output, kBatchesFormat, options.force, context.diagnostics);
+  }
 
   // Lengths, and what is taken of them.
   const BatchSource source = read_batch_source(inputs, options.read, context);

@@ -299,8 +299,9 @@ void settle_totals(const std::vector<Partition>& partitions, Manifest& manifest)
   manifest.padding_tokens = manifest.plan.rows * manifest.row_tokens - manifest.tokens;
 }
 
-/// Source + added = packed + removed, in sequences, tokens and fingerprints. \throws Error{internal}
-void check_conservation(const Manifest& manifest) {
+/// Source + added = packed + removed, in sequences, tokens and fingerprints. \throws Error{internal}; Error{bad_data} when tokens of
+/// an interrupted run are other ones, and may have been read while an input was another.
+void check_conservation(const Manifest& manifest, bool resumed) {
   std::int64_t sequences = manifest.sequences, tokens = manifest.tokens;
   for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause) {
     if (cause == static_cast<std::size_t>(RemovalCause::padding)) continue;  // was never part of the source tokens
@@ -311,6 +312,11 @@ void check_conservation(const Manifest& manifest) {
   ensure(tokens == manifest.source_tokens + manifest.added_bos + manifest.added_eos,
          "source plus added tokens differ from packed plus removed ones");
   if (!(manifest.source_fingerprint == manifest.packed_fingerprint + manifest.removed_fingerprint)) {
+    if (resumed) {
+      throw Error(ErrorCode::bad_data,
+                  "the finished shards are not of these inputs: one was changed while the interrupted run read it, and changed back; "
+                  "they are removed, so run again");
+    }
     throw Error(ErrorCode::internal,
                 "the packed tokens are not the tokens that were scanned; if no input was changed meanwhile, please report it");
   }
@@ -369,7 +375,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   scanned.source->check_unchanged();
 
   // Every token that was read is in the rows or in removed.csv: the equations hold, or nothing is published.
-  check_conservation(result.manifest);
+  check_conservation(result.manifest, staged->finished_bytes() > 0);
   result.verified = true;
 
   // The manifest is the commit record; one rename publishes the whole.
@@ -400,9 +406,10 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
                            .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
   planning.packing.row_tokens = options.policy.row_tokens;
   check_output_apart(output, inputs);
-  check_output_place(output, kPackedFormat, options.force);
   std::optional<StagedOutput> staged;
-  if (!options.dry_run) {
+  if (options.dry_run) {
+    check_output_place(output, kPackedFormat, options.force);
+  } else {
     staged.emplace(output, kPackedFormat, options.force, context.diagnostics,
                    options.resume ? StagedOutput::Leftovers::resume : StagedOutput::Leftovers::remove);
     staged->check_same_run(identity_before_reading(options));

@@ -234,19 +234,19 @@ TEST_CASE("a file that changed since it was opened is noticed") {
     scanned.source->read_block(requests, IdType::u32, ids.data());
     FAIL("read past the end");
   } catch (const Error& error) {
-    CHECK(error.code() == ErrorCode::io);
+    CHECK(error.code() == ErrorCode::bad_data);
     CHECK(std::string(error.what()).find("a.npy: the file changed while it was in use: it had 152 bytes and has 130") !=
           std::string::npos);
   }
   folder.write("a.npy", before);
   std::filesystem::last_write_time(path, std::filesystem::file_time_type::clock::now() + std::chrono::hours(1));
-  CHECK(code_of([&] { scanned.source->check_unchanged(); }) == ErrorCode::io);
+  CHECK(code_of([&] { scanned.source->check_unchanged(); }) == ErrorCode::bad_data);
   std::filesystem::remove(path);
   CHECK(code_of([&] { scanned.source->check_unchanged(); }) == ErrorCode::io);
 
   const ScannedSource again = opener.open({write_npy<std::uint32_t>(folder, "b", "<u4", sequences)});
   folder.write("b.lengths.npy", "");
-  CHECK(code_of([&] { again.source->check_unchanged(); }) == ErrorCode::io);  // a sidecar counts as well
+  CHECK(code_of([&] { again.source->check_unchanged(); }) == ErrorCode::bad_data);  // a sidecar counts as well
 }
 
 TEST_CASE("more shards than the usual limit of open files are read") {
