@@ -1,8 +1,10 @@
 #include "io/journal.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <span>
 #include <string_view>
@@ -61,18 +63,18 @@ ManifestShard read_shard_record(std::string_view record, const std::string& path
 }  // namespace
 
 std::string difference(const RunIdentity& then, const RunIdentity& now) {
-  constexpr int kNamed = 3;
-  std::string text;
-  int differences = 0;
-  for (std::size_t i = 0; i < now.size(); ++i) {
-    const bool there = i < then.size() && then[i].first == now[i].first;
-    if (there && then[i].second == now[i].second) continue;
-    if (++differences > kNamed) continue;
-    if (differences > 1) text += ", ";
-    const std::string was = there ? then[i].second : "not there";
-    text += fmt::format("{} was {} and is {}", now[i].first, was, now[i].second);
+  std::map<std::string_view, std::string_view> was(then.begin(), then.end());
+  std::vector<std::string> differences;
+  for (const auto& [name, value] : now) {
+    const auto found = was.find(name);
+    const std::string_view before = found == was.end() ? "not there" : found->second;
+    if (before != value) differences.push_back(fmt::format("{} was {} and is {}", name, before, value));
   }
-  if (differences > kNamed) text += fmt::format(", and {} more", differences - kNamed);
+  constexpr std::size_t kNamed = 3;
+  const std::size_t named = std::min(differences.size(), kNamed);
+  std::string text =
+      fmt::format("{}", fmt::join(differences.begin(), differences.begin() + static_cast<std::ptrdiff_t>(named), ", "));
+  if (differences.size() > named) text += fmt::format(", and {} more", differences.size() - named);
   return text;
 }
 

@@ -16,7 +16,7 @@ namespace shardpack {
 /// is resumed only by one with the same list.
 using RunIdentity = std::vector<std::pair<std::string, std::string>>;
 
-/// The first few things in which the two differ, as a user would say it; empty when `now` equals `then`, or the beginning of it.
+/// The first few things that are not as they were, as a user would say it; empty when all of `now` is in `then`.
 std::string difference(const RunIdentity& then, const RunIdentity& now);
 
 /// Lines with a checksum each, in a file of the caller's: what follows the first line that is not whole does not count, for it

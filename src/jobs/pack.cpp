@@ -299,8 +299,8 @@ void settle_totals(const std::vector<Partition>& partitions, Manifest& manifest)
   manifest.padding_tokens = manifest.plan.rows * manifest.row_tokens - manifest.tokens;
 }
 
-/// Source + added = packed + removed, in sequences, tokens and fingerprints. \throws Error{internal}; Error{bad_data} when tokens of
-/// an interrupted run are other ones, and may have been read while an input was another.
+/// Source + added = packed + removed, in sequences, tokens and fingerprints. \throws Error{internal}; Error{bad_data} when tokens
+/// of an interrupted run are other ones, and may have been read while an input was another.
 void check_conservation(const Manifest& manifest, bool resumed) {
   std::int64_t sequences = manifest.sequences, tokens = manifest.tokens;
   for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause) {
@@ -313,9 +313,10 @@ void check_conservation(const Manifest& manifest, bool resumed) {
          "source plus added tokens differ from packed plus removed ones");
   if (!(manifest.source_fingerprint == manifest.packed_fingerprint + manifest.removed_fingerprint)) {
     if (resumed) {
-      throw Error(ErrorCode::bad_data,
-                  "the finished shards are not of these inputs: one was changed while the interrupted run read it, and changed back; "
-                  "they are removed, so run again");
+      throw Error(
+          ErrorCode::bad_data,
+          "the finished shards are not of these inputs: one was changed while the interrupted run read it, and changed back; "
+          "they are removed, so run again");
     }
     throw Error(ErrorCode::internal,
                 "the packed tokens are not the tokens that were scanned; if no input was changed meanwhile, please report it");

@@ -79,9 +79,8 @@ class Faults:
             force = self.random.random() < 0.5
             if force:
                 shutil.copytree(self.place / "old", self.out)
-                replaced += 1
             arguments = ["--force"] if force else []
-            for attempt in range(20):
+            for attempt in range(self.random.randint(1, 5)):
                 number = signal.SIGKILL if self.random.random() < 0.8 else self.random.choice([signal.SIGTERM, signal.SIGINT])
                 process = subprocess.Popen(self.command(*arguments, *(["--resume"] if attempt else [])), stdout=subprocess.DEVNULL,
                                            stderr=subprocess.PIPE, text=True)
@@ -95,11 +94,10 @@ class Faults:
                     break
                 assert code in (-number, -signal.SIGKILL), f"exit {code}: {errors}"
                 killed += 1
+                replaced += force
                 resumed += finished > 0
                 if number != signal.SIGKILL and "stopped" in errors:
                     assert (finished > 0) == ("--resume" in errors) == (self.scratch / "out.partial").exists(), errors
-                if killed >= count:
-                    break
             if not published:  # gone on with, or begun again
                 self.run(*arguments, *(["--resume"] if self.random.random() < 0.8 else []))
             elif force:
