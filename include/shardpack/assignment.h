@@ -7,6 +7,7 @@
 
 #include "shardpack/item.h"
 #include "shardpack/packing_plan.h"
+#include "shardpack/training_shape.h"
 
 namespace shardpack {
 
@@ -22,13 +23,16 @@ struct Assignment {
   }
 };
 
-enum class RowOrder : std::uint8_t { shuffled, by_strategy, input };
+/// balanced: whole steps of rows that cost alike, shuffled (row_balance.h).
+enum class RowOrder : std::uint8_t { shuffled, by_strategy, input, balanced };
 
 struct AssignOptions {
   std::uint64_t seed = 0;
   std::int32_t partition = 0;  ///< selects the stream of random numbers
   RowOrder order = RowOrder::shuffled;
   std::int64_t first_item = 0;  ///< items of the partition that other calls place, before these: moves on in the same stream
+  TrainingShape shape;          ///< balanced: how rows are consumed
+  std::int64_t first_row = 0;   ///< balanced: rows of the dataset before the partition's
 };
 
 /// Fill a plan's rows with items: among items of equal slots the draw is a seeded shuffle, then rows are ordered.
@@ -38,7 +42,9 @@ Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const
 /// Rows of units as rows of the segments that `keep_together` consecutive items of a unit are (units_of() undone).
 Assignment spread_units(const Assignment& rows, std::int32_t keep_together);
 
-/// Order an existing assignment's rows (used by the input-order packers when an order is asked for).
+/// The numbers of existing rows in the order that is asked for, and the rows in it. by_strategy leaves them as they are; under
+/// input the items of a row are put into input order too.
+std::vector<std::int32_t> order_of_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options);
 Assignment order_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options);
 
 /// Rows in input order, and the items they are made of (concat cuts sequences at row ends, so it has items of its own).

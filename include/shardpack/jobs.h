@@ -19,6 +19,7 @@
 #include "shardpack/packer.h"
 #include "shardpack/packing_plan.h"
 #include "shardpack/run_context.h"
+#include "shardpack/training_shape.h"
 
 namespace shardpack {
 
@@ -65,13 +66,15 @@ struct PackOptions {
   PackerOptions packing;
   std::string plan;  ///< a plan, or a folder with one for each partition, to be used instead of planning; empty = plan
   std::uint64_t seed = 0;
-  std::optional<RowOrder> order;  ///< default: shuffled; input for the input-order packers
+  std::optional<RowOrder> order;   ///< default: shuffled; input for the input-order packers
+  TrainingShape shape;             ///< how the rows will be consumed: steps of balanced rows, and what the result tells of steps
+  bool balance_attention = false;  ///< exchange items between rows, so that rows cost alike
   std::int64_t pad_id = 0;
   std::int64_t position_start = 0;
   std::optional<IdType> id_type;  ///< u16 or u32; default: u16 when every id fits
   bool derived = true;
-  int zstd_level = 0;  ///< 0 = not compressed
-  std::int64_t rows_multiple = 1;
+  int zstd_level = 0;              ///< 0 = not compressed
+  std::int64_t rows_multiple = 1;  ///< 0 = the rows of a step
   Tail tail = Tail::repeat;
   std::int64_t partition_tokens = std::int64_t{256} << 20;
   std::int64_t shard_bytes = std::int64_t{512} << 20;
@@ -79,6 +82,22 @@ struct PackOptions {
   bool resume = false;  ///< go on with the finished shards of an interrupted run, if there are any
   bool dry_run = false;
 };
+/// What the optimizer steps of an epoch are like, of some composition of the rows; attention costs the sum of squared segment
+/// lengths. Imbalances are of the planned rows: over all micro-steps the dearest rank against the mean one.
+struct StepBalance {
+  double shuffled = 1, balanced = 1;  ///< imbalance in these orders
+  double variation = 0;               ///< standard deviation / mean of the rows' costs
+};
+struct StepFigures {
+  TrainingShape shape;
+  std::int64_t steps = 0, rows_over = 0;  ///< whole steps an epoch; rows that fill none
+  double tokens = 0;                      ///< real ones a step, on average
+  double imbalance = 1;                   ///< as written
+  double bound = 1;                       ///< no order and no composition of the rows brings it under this
+  StepBalance planned;
+  std::optional<StepBalance> exchanged;  ///< with PackOptions::balance_attention
+};
+
 struct PackResult {
   Manifest manifest;
   std::int64_t strategies = 0;
@@ -87,6 +106,7 @@ struct PackResult {
   std::int64_t shuffle_window_tokens = 0;  ///< tokens of the largest partition: rows are shuffled within it
   std::int64_t partitions = 0;
   std::vector<ManifestGroup> groups;  ///< over all partitions, ascending by key; empty without a group column
+  std::optional<StepFigures> steps;   ///< when the options say anything of steps
   bool verified = false;              ///< the conservation equations held (always, unless dry run)
 };
 PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,

@@ -76,8 +76,8 @@ std::string table_cell(const std::string& text) {
   return cell;
 }
 
-constexpr Section kSections[] = {Section::rows,    Section::batches, Section::sequences, Section::ltd,   Section::output,
-                                 Section::reading, Section::checks,  Section::run,       Section::shared};
+constexpr Section kSections[] = {Section::rows,   Section::training, Section::batches, Section::sequences, Section::ltd,
+                                 Section::output, Section::reading,  Section::checks,  Section::run,       Section::shared};
 
 }  // namespace
 

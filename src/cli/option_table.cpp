@@ -83,8 +83,8 @@ std::span<const CommandInfo> commands() { return kCommands; }
 const CommandInfo& info(Command command) { return kCommands[static_cast<std::size_t>(command)]; }
 
 std::string_view title(Section section) {
-  constexpr std::array<std::string_view, 9> kTitles{"Rows",    "Batches", "Sequences", "Random-LTD", "Output",
-                                                    "Reading", "Checks",  "Run",       "Shared"};
+  constexpr std::array<std::string_view, 10> kTitles{"Rows",   "Training", "Batches", "Sequences", "Random-LTD",
+                                                     "Output", "Reading",  "Checks",  "Run",       "Shared"};
   return kTitles[static_cast<std::size_t>(section)];
 }
 
@@ -117,6 +117,13 @@ Number whole(const OptionValue& value, Number least, Number most) {
 std::int64_t count(const OptionValue& value, std::int64_t least = 0) { return whole(value, least, kMaxCount); }
 std::int64_t token_id(const OptionValue& value) { return whole(value, std::int64_t{0}, kMaxId); }
 Length length(const OptionValue& value, std::int64_t least) { return static_cast<Length>(whole(value, least, kMaxLength)); }
+
+/// 0 = auto.
+std::int64_t rows_multiple(const OptionValue& value) {
+  if (value.text() == "auto") return 0;
+  if (value.text().find_first_not_of("0123456789") != std::string::npos) refuse(value, "a whole number from 1, or auto");
+  return count(value, 1);
+}
 
 double percent(const OptionValue& value) {
   std::string_view text = value.text();
@@ -383,6 +390,33 @@ constexpr Option kOptions[] = {
      "weighting of nnlshp: the published one, or by tokens",
      [](S& s, const V& v) { s.pack.packing.nnls_weights = static_cast<NnlsWeights>(choice(v)); }},
 
+    // ---- training
+    {"--world", "N", nullptr, Section::training, kPack | kBatching | kLtd | kLint, kPack | kBatch | kLtd | kLint, Kind::plain,
+     "data-parallel ranks; default 1",
+     [](S& s, const V& v) {
+       s.pack.shape.world = s.batch.plan.world = whole(v, std::int64_t{1}, kMaxRanks);
+       s.ltd.world = s.lint.world = s.pack.shape.world;
+     },
+     {},
+     {{kBatching, "data-parallel ranks, which get equal numbers of batches, of near-equal cost; default 1"}}},
+    {"--accumulation", "N", nullptr, Section::training, kPack | kBatching | kLtd, kLtd, Kind::plain,
+     "micro-batches a rank takes in an optimizer step; default 1",
+     [](S& s, const V& v) {
+       s.pack.shape.accumulation = s.batch.plan.accumulation = whole(v, std::int64_t{1}, kMaxRanks);
+       s.ltd.accumulation = s.pack.shape.accumulation;
+     }},
+    {"--micro-batch", "N", nullptr, Section::training, kPack | kLtd, kPack | kLtd, Kind::plain,
+     "rows of a rank and micro-step",
+     [](S& s, const V& v) {
+       s.pack.shape.micro_batch = whole(v, std::int64_t{1}, kMaxRanks);
+       s.ltd.micro_batch = s.pack.shape.micro_batch;
+     },
+     {},
+     {{kPack, "rows of a rank and micro-step; default 1"}}},
+    {"--global-batch", "N", nullptr, Section::training, kLtd, kNone, Kind::plain,
+     "rows of an optimizer step: the product of the three",
+     [](S& s, const V& v) { s.ltd.global_batch = count(v, 1); }},
+
     // ---- batches
     {"--strategy", "NAME", "sorted", Section::batches, kBatch, kBatch, Kind::plain,
      "how sequences share a batch: sorted, dynamic, fixed, gist, mega:M, pool:M, buckets:B1,B2,... or buckets:auto:N, tokens:T, "
@@ -403,14 +437,6 @@ constexpr Option kOptions[] = {
     {"--shapes", "A,B,C", nullptr, Section::batches, kBatching, kNone, Kind::plain,
      "padded lengths are rounded up to one of these, for compilers that want few shapes",
      [](S& s, const V& v) { s.batch.plan.pad.shapes = ascending_lengths(v); }},
-    {"--world", "N", nullptr, Section::batches, kBatching | kLtd | kLint, kBatch | kLtd | kLint, Kind::plain,
-     "data-parallel ranks; default 1",
-     [](S& s, const V& v) { s.ltd.world = s.lint.world = s.batch.plan.world = whole(v, std::int64_t{1}, kMaxRanks); },
-     {},
-     {{kBatching, "data-parallel ranks, which get equal numbers of batches, of near-equal cost; default 1"}}},
-    {"--accumulation", "N", nullptr, Section::batches, kBatching | kLtd, kLtd, Kind::plain,
-     "micro-batches a rank takes in an optimizer step; default 1",
-     [](S& s, const V& v) { s.ltd.accumulation = s.batch.plan.accumulation = whole(v, std::int64_t{1}, kMaxRanks); }},
     {"--epochs", "N", "1", Section::batches, kBatch, kBatch, Kind::plain,
      "epochs to plan: ties, cuts and the order of groups are drawn anew in each",
      [](S& s, const V& v) { s.batch.epochs = whole(v, std::int64_t{1}, std::int64_t{100'000}); }},
@@ -480,12 +506,6 @@ constexpr Option kOptions[] = {
     {"--layer-ids", "A,B,...", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
      "which layers drop tokens, counted from 0",
      [](S& s, const V& v) { s.ltd.layer_ids = numbers(v, ','); }},
-    {"--micro-batch", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
-     "rows of a rank and micro-step",
-     [](S& s, const V& v) { s.ltd.micro_batch = count(v, 1); }},
-    {"--global-batch", "N", nullptr, Section::ltd, kLtd, kNone, Kind::plain,
-     "rows of an optimizer step: the product of the three",
-     [](S& s, const V& v) { s.ltd.global_batch = count(v, 1); }},
     {"--total-steps", "N", nullptr, Section::ltd, kLtd, kLtd, Kind::plain,
      "the run ends after N optimizer steps",
      [](S& s, const V& v) { s.ltd.total_steps = amount(v, 1); }},
@@ -598,12 +618,16 @@ constexpr Option kOptions[] = {
     {"--no-derived", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
      "leave out segment and position ids, which follow from the lengths",
      [](S& s, const V& v) { s.pack.derived = !on(v); }},
-    {"--order", "shuffled|by-strategy|input", nullptr, Section::output, kPack, kNone, Kind::plain,
-     "order of rows within a partition; default shuffled, and input for sequential and concat",
+    {"--order", "shuffled|by-strategy|input|balanced", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "order of rows within a partition; balanced: steps of --world x --accumulation x --micro-batch rows of near-equal attention cost, "
+     "shuffled; default shuffled, and input for sequential and concat",
      [](S& s, const V& v) { s.pack.order = static_cast<RowOrder>(choice(v)); }},
-    {"--rows-multiple", "N", "1", Section::output, kPack, kNone, Kind::plain,
-     "make the number of rows a multiple of N, in the way of --tail",
-     [](S& s, const V& v) { s.pack.rows_multiple = count(v, 1); }},
+    {"--balance", "none|attention", "none", Section::output, kPack, kNone, Kind::plain,
+     "attention: exchange sets of segments of equal length between rows, so that rows of the same fill cost alike in any order",
+     [](S& s, const V& v) { s.pack.balance_attention = choice(v) == 1; }},
+    {"--rows-multiple", "N|auto", "1", Section::output, kPack, kNone, Kind::plain,
+     "make the number of rows a multiple of N, in the way of --tail; auto: of the rows of a step, --world x --accumulation x --micro-batch",
+     [](S& s, const V& v) { s.pack.rows_multiple = rows_multiple(v); }},
     {"--tail", "repeat|fill|drop|short", nullptr, Section::output, kPack | kBatch, kNone, Kind::plain,
      "extra rows repeat the first ones (the default), or are all padding (fill), or the last rows are left out (drop); short is "
      "for batch",

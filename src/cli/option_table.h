@@ -28,7 +28,7 @@ using CommandSet = std::uint32_t;
 constexpr CommandSet set_of(Command command) { return CommandSet{1} << static_cast<unsigned>(command); }
 
 // ---- options ----------------------------------------------------------------------------------------------------------------
-enum class Section : std::uint8_t { rows, batches, sequences, ltd, output, reading, checks, run, shared };
+enum class Section : std::uint8_t { rows, training, batches, sequences, ltd, output, reading, checks, run, shared };
 std::string_view title(Section section);
 
 struct Option;

@@ -4,7 +4,7 @@
 
 #include "base/checked.h"
 #include "base/rng.h"
-#include "shardpack/assignment.h"
+#include "shardpack/row_balance.h"
 
 namespace shardpack {
 
@@ -61,14 +61,6 @@ std::vector<Place> places_of(const PackingPlan& plan, const Classes& classes) {
   ensure(std::equal(next.begin(), next.end() - 1, classes.begin.begin() + 1), "the plan leaves items out");
   return places;
 }
-
-/// The numbers of the rows, in the order in which they are written.
-std::vector<std::int32_t> shuffled_rows(std::int64_t rows, const AssignOptions& options) {
-  std::vector<std::int32_t> order(static_cast<std::size_t>(rows));
-  std::iota(order.begin(), order.end(), 0);
-  RandomStream(options.seed, RandomPurpose::row_order, static_cast<std::uint32_t>(options.partition)).shuffle(std::span(order));
-  return order;
-}
 }  // namespace
 
 Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options) {
@@ -106,7 +98,7 @@ Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const
     strategy_of.insert(strategy_of.end(), static_cast<std::size_t>(plan.count[s]), static_cast<std::int32_t>(s));
     for (std::int64_t row = 0; row < plan.count[s]; ++row) row_of.push_back(static_cast<std::int32_t>(row));
   }
-  for (const std::int32_t r : shuffled_rows(plan.rows(), options)) {
+  for (const std::int32_t r : shuffled_order(plan.rows(), options)) {
     add_row(static_cast<std::size_t>(strategy_of[static_cast<std::size_t>(r)]), row_of[static_cast<std::size_t>(r)]);
   }
   return rows;
@@ -124,26 +116,30 @@ Assignment spread_units(const Assignment& rows, std::int32_t keep_together) {
   return result;
 }
 
-Assignment order_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options) {
-  if (options.order == RowOrder::by_strategy) return rows;
-  const bool by_input = options.order == RowOrder::input;
-  std::vector<std::int32_t> order;
-  if (by_input) {  // items are numbered in input order
-    order.resize(static_cast<std::size_t>(rows.rows()));
-    std::iota(order.begin(), order.end(), 0);
+std::vector<std::int32_t> order_of_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options) {
+  if (options.order == RowOrder::shuffled) return shuffled_order(rows.rows(), options);
+  if (options.order == RowOrder::balanced) return balanced_order(row_costs(rows, items), options);
+  std::vector<std::int32_t> order(static_cast<std::size_t>(rows.rows()));
+  std::iota(order.begin(), order.end(), 0);
+  if (options.order == RowOrder::input) {  // items are numbered in input order
     std::vector<std::int32_t> first(order.size());
     for (std::size_t r = 0; r < order.size(); ++r) first[r] = std::ranges::min(rows.row(static_cast<std::int64_t>(r)));
     std::ranges::sort(order, {}, [&](std::int32_t r) { return first[static_cast<std::size_t>(r)]; });
-  } else {
-    order = shuffled_rows(rows.rows(), options);
   }
+  return order;
+}
+
+Assignment order_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options) {
+  if (options.order == RowOrder::by_strategy) return rows;
   Assignment result;
-  result.items.reserve(items.size());
+  result.items.reserve(rows.items.size());
   result.begin.reserve(rows.begin.size());
-  for (const std::int32_t r : order) {
+  for (const std::int32_t r : order_of_rows(rows, items, options)) {
     const std::span<const std::int32_t> row = rows.row(r);
     result.items.insert(result.items.end(), row.begin(), row.end());
-    if (by_input) std::sort(result.items.end() - static_cast<std::ptrdiff_t>(row.size()), result.items.end());
+    if (options.order == RowOrder::input) {
+      std::sort(result.items.end() - static_cast<std::ptrdiff_t>(row.size()), result.items.end());
+    }
     result.begin.push_back(static_cast<std::int64_t>(result.items.size()));
   }
   return result;

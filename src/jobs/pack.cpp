@@ -22,6 +22,7 @@
 #include "jobs/partitions.h"
 #include "jobs/removed_log.h"
 #include "jobs/rewrite.h"
+#include "jobs/step_meter.h"
 #include "jobs/tail.h"
 #include "shardpack/error.h"
 #include "shardpack/version.h"
@@ -230,7 +231,7 @@ void write_listed(const StagedOutput& staged, Manifest& manifest, const std::str
 /// All rows into `staged`, partition by partition; completes the manifest.
 void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vector<Partition>& partitions,
                    PlanningOptions planning, const RewriteSettings& settings, const PackOptions& options, const TailRows& tail,
-                   Manifest& manifest, const RunContext& context) {
+                   StepMeter& steps, Manifest& manifest, const RunContext& context) {
   const SequenceIndex& index = source.index();
   const FingerprintKeys keys(lengths_of(index).max_length());
   Rewriter rewriter(source, keys, settings, staged, context);
@@ -243,13 +244,17 @@ void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vect
     planning.assign.partition = static_cast<std::int32_t>(p);
     PolicyResult policy = apply_policy(index, partition.first, partition.last, planning.policy);
     removed.add(policy.removed);
-    OrderedRows rows = assign_partition(std::move(policy.items), index, partition, planning);
+    PartitionCosts costs;
+    OrderedRows rows = assign_partition(std::move(policy.items), index, partition, planning, steps.wanted() ? &costs : nullptr);
+    if (planning.balance_attention) static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);
     if (partition.dropped_rows > 0) {
       const DroppedRows dropped = drop_last_rows(rows, index, partition);
       removed.add(dropped.ranges);
       count_dropped(dropped, manifest);
     }
     if (options.tail == Tail::repeat) keep_head(head, rows, tail.extra);
+    steps.add(rows, costs, planning.assign);
+    planning.assign.first_row += rows.rows.rows();
 
     ManifestPartition entry{.first_sequence = partition.first,
                             .sequences = partition.last - partition.first,
@@ -287,13 +292,15 @@ void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vect
   context.progress.end_stage();
 }
 
-/// Figures that dropping a tail changes, from the partitions as written.
-void settle_totals(const std::vector<Partition>& partitions, Manifest& manifest) {
+/// Figures that dropping a tail or exchanging items changes, from the partitions as written.
+void settle_totals(const std::vector<Partition>& partitions, PackResult& result) {
+  Manifest& manifest = result.manifest;
   manifest.plan.bound_kind = bound_kind_of(plans_of(partitions));
-  manifest.plan.rows = manifest.plan.bound = manifest.max_segments_in_row = 0;
+  manifest.plan.rows = manifest.plan.bound = manifest.max_segments_in_row = result.strategies = 0;
   for (const Partition& partition : partitions) {
     manifest.plan.rows += partition.plan.rows();
     manifest.plan.bound += partition.plan.bound.rows;
+    result.strategies += partition.plan.strategies();
     manifest.max_segments_in_row = std::max(manifest.max_segments_in_row, stats(partition.plan).max_segments_in_row);
   }
   manifest.padding_tokens = manifest.plan.rows * manifest.row_tokens - manifest.tokens;
@@ -360,16 +367,20 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   result.groups = groups_of(partitions);
   const RewriteSettings settings = rewrite_settings(options, result.manifest, totals);
   result.bytes_written = expected_bytes(result.manifest, settings);
+  StepMeter steps(options);
   if (options.dry_run) {
     check_free_space(output, result.bytes_written);
+    steps.add_unwritten(partitions, index, planning, context);
+    result.steps = steps.finish(result.manifest);
     return result;
   }
   staged->begin_shards(identity_of_run(identity_before_reading(options), result.manifest, partitions), context);
   check_free_space(output, result.bytes_written - staged->finished_bytes());
 
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
-  write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, result.manifest, context);
-  settle_totals(partitions, result.manifest);
+  write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, steps, result.manifest, context);
+  settle_totals(partitions, result);
+  result.steps = steps.finish(result.manifest);
   result.groups = groups_of(partitions);
 
   // Inputs that changed meanwhile are the likelier cause of any sum that does not come out.
@@ -398,13 +409,15 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
     given = read_given_plans(options.plan);
     adopt(options, given);
   }
+  if (options.rows_multiple == 0) options.rows_multiple = options.shape.step_rows();
 
   // What can be refused is refused before anything is read; the place is ours from here on.
   check_pack_options(options);
   PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
                            .packer = options.packer,
                            .packing = options.packing,
-                           .assign = {.seed = options.seed, .partition = 0, .order = row_order(options)}};
+                           .assign = {.seed = options.seed, .order = row_order(options), .shape = options.shape},
+                           .balance_attention = options.balance_attention};
   planning.packing.row_tokens = options.policy.row_tokens;
   check_output_apart(output, inputs);
   std::optional<StagedOutput> staged;

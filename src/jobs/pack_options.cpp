@@ -49,6 +49,18 @@ void check_pack_options(const PackOptions& options) {
                        with_commas(largest_added_id(options))));
   }
   if (options.rows_multiple < 1) refuse("--rows-multiple must be at least 1");
+  if (options.shape.world < 1 || options.shape.accumulation < 1 || options.shape.micro_batch < 1) {
+    refuse("--world, --accumulation and --micro-batch are at least 1");
+  }
+  if (options.balance_attention && find_packer(options.packer).input_order) {
+    refuse(fmt::format("{} keeps the order of the input, which --balance attention would undo; leave one of them out",
+                       options.packer));
+  }
+  if (options.balance_attention && !options.plan.empty()) {
+    refuse(
+        "--plan says what each row holds, and --balance attention changes it; leave one of them out (the plans of a balanced "
+        "dataset hold its balanced rows)");
+  }
   if (options.partition_tokens < 1) refuse("--partition-tokens must be at least 1");
   if (options.shard_bytes < 1) refuse("--shard-bytes must be at least 1");
   if (options.zstd_level < 0 || options.zstd_level > 19) refuse("--compress zstd:LEVEL: levels go from 1 to 19");
@@ -133,8 +145,12 @@ std::vector<RecordedOption> recorded_options(const PackOptions& options) {
   add("plan_effort", text(kEfforts[static_cast<std::size_t>(options.packing.effort)]));
   add("nnls_weights", text(options.packing.nnls_weights == NnlsWeights::paper ? "paper" : "tokens"));
   add("seed", std::to_string(options.seed));
-  constexpr std::array<std::string_view, 3> kOrders{"shuffled", "by-strategy", "input"};
+  constexpr std::array<std::string_view, 4> kOrders{"shuffled", "by-strategy", "input", "balanced"};
   add("order", text(kOrders[static_cast<std::size_t>(row_order(options))]));
+  add("balance", options.balance_attention ? "\"attention\"" : "\"none\"");
+  add("world", number(options.shape.world));
+  add("accumulation", number(options.shape.accumulation));
+  add("micro_batch", number(options.shape.micro_batch));
 
   for (RecordedOption& option : recorded_policy(options.policy)) recorded.push_back(std::move(option));
 

@@ -9,6 +9,7 @@
 #include "base/checked.h"
 #include "io/histogram_file.h"
 #include "shardpack/error.h"
+#include "shardpack/row_balance.h"
 
 namespace shardpack {
 
@@ -172,17 +173,17 @@ PartitionPlan plan_partition(const std::vector<Item>& items, const SequenceIndex
   return result;
 }
 
-OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index, const PartitionPlan& plans,
-                             const PlanningOptions& options) {
-  if (plans.groups.empty()) return assign_items(std::move(items), plans.plan, options);
-  PlanningOptions one = options;
-  if (options.assign.order == RowOrder::shuffled) one.assign.order = RowOrder::by_strategy;  // shuffled all together below
-  const bool own_items = options.packer == "concat";
+namespace {
+
+/// The rows of every group's plan, one group after the other, their items numbered as the partition's are.
+OrderedRows assign_groups(std::vector<Item> items, const SequenceIndex& index, const PartitionPlan& plans,
+                          PlanningOptions options) {
+  const bool own_items = cuts_at_row_ends(options.packer);
   OrderedRows all;
   const std::vector<GroupMembers> groups = members_by_group(items, index);
   ensure(groups.size() == plans.groups.size(), "every group has a plan");
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    OrderedRows rows = assign_items(items_of(groups[g], items), plans.groups[g].plan, one);
+    OrderedRows rows = assign_items(items_of(groups[g], items), plans.groups[g].plan, options);
     for (const std::int32_t item : rows.rows.items) {
       all.rows.items.push_back(own_items ? static_cast<std::int32_t>(all.items.size()) + item
                                          : groups[g].items[static_cast<std::size_t>(item)]);
@@ -190,20 +191,79 @@ OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index
     const std::int64_t before = all.rows.begin.back();
     for (std::size_t r = 1; r < rows.rows.begin.size(); ++r) all.rows.begin.push_back(before + rows.rows.begin[r]);
     if (own_items) all.items.insert(all.items.end(), rows.items.begin(), rows.items.end());
-    one.assign.first_item += static_cast<std::int64_t>(groups[g].items.size()) / options.policy.keep_together;
+    options.assign.first_item += static_cast<std::int64_t>(groups[g].items.size()) / options.policy.keep_together;
   }
   if (own_items) {
     sort_items(all);
   } else {
     all.items = std::move(items);
   }
-  all.rows = order_rows(all.rows, all.items, options.assign);
   return all;
 }
 
+/// How long ranks would wait for each other if rows were written in the order that is asked for.
+double imbalance_in_order(const OrderedRows& rows, const AssignOptions& options) {
+  const std::vector<std::int64_t> costs = row_costs(rows.rows, rows.items);
+  RankWaits waits(options.shape, options.first_row);
+  for (const std::int32_t r : order_of_rows(rows.rows, rows.items, options)) waits.add(costs[static_cast<std::size_t>(r)]);
+  return waits.imbalance();
+}
+
+/// Exchange items between rows, unless ranks would wait longer for it. A few very dear rows that lose the company of others in
+/// their micro-step can bring that about: then as many rows as one has are left as they are.
+void balance_rows(OrderedRows& rows, const SequenceIndex& index, std::int32_t max_segments, const PlanningOptions& options) {
+  std::vector<std::int32_t> groups;
+  if (index.grouped()) {
+    for (std::int64_t r = 0; r < rows.rows.rows(); ++r) {
+      groups.push_back(index.group(rows.items[static_cast<std::size_t>(rows.rows.row(r).front())].sequence));
+    }
+  }
+  const Assignment planned = rows.rows;
+  const double before = imbalance_in_order(rows, options.assign);
+  ExchangeOptions exchange{.keep_together = options.policy.keep_together, .max_segments = max_segments};
+  for (const std::int64_t untouched : {std::int64_t{0}, options.assign.shape.micro_step_rows()}) {
+    exchange.untouched = untouched;
+    exchange_items(rows, exchange, groups);
+    if (imbalance_in_order(rows, options.assign) <= before) return;
+    rows.rows = planned;
+  }
+}
+
+}  // namespace
+
+OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index, const PartitionPlan& plans,
+                             const PlanningOptions& options, PartitionCosts* costs) {
+  const bool grouped = !plans.groups.empty();
+  // An order of costs, or of all groups together, is made when all rows are there.
+  const bool order_later = grouped || options.balance_attention || costs != nullptr || options.assign.order == RowOrder::balanced;
+  PlanningOptions first = options;
+  if (order_later && options.assign.order != RowOrder::input) first.assign.order = RowOrder::by_strategy;
+  OrderedRows rows =
+      grouped ? assign_groups(std::move(items), index, plans, first) : assign_items(std::move(items), plans.plan, first);
+  if (!order_later) return rows;
+  if (costs != nullptr) costs->planned = row_costs(rows.rows, rows.items);
+  if (options.balance_attention) balance_rows(rows, index, plans.plan.max_segments, options);
+  if (costs != nullptr) costs->written = row_costs(rows.rows, rows.items);
+  rows.rows = order_rows(rows.rows, rows.items, options.assign);
+  return rows;
+}
+
+namespace {
+
+/// The plan of `rows`, with the bound of `like` where that is a bound of the same items.
+PackingPlan derive_like(const OrderedRows& rows, const PackingPlan& like) {
+  PackingPlan plan = derive_plan(rows, like.packer, like.policy, like.max_segments);
+  if (covered_items(plan) == covered_items(like)) {
+    plan.bound = like.bound;
+    plan.certificate = like.certificate;
+  }
+  return plan;
+}
+
+}  // namespace
+
 PartitionPlan derive_plans(OrderedRows& rows, const SequenceIndex& index, const PartitionPlan& like) {
-  const PackingPlan& model = like.plan;
-  if (like.groups.empty()) return {.plan = derive_plan(rows, model.packer, model.policy, model.max_segments), .groups = {}};
+  if (like.groups.empty()) return {.plan = derive_like(rows, like.plan), .groups = {}};
   std::vector<Assignment> by_group(index.group_keys().size());
   for (std::int64_t r = 0; r < rows.rows.rows(); ++r) {
     const std::span<const std::int32_t> row = rows.rows.row(r);
@@ -219,13 +279,12 @@ PartitionPlan derive_plans(OrderedRows& rows, const SequenceIndex& index, const 
         static_cast<std::size_t>(std::ranges::lower_bound(index.group_keys(), group.key) - index.group_keys().begin());
     part.rows = std::move(by_group[at]);
     if (part.rows.rows() == 0) continue;
-    PackingPlan plan = derive_plan(part, group.plan.packer, model.policy, model.max_segments);
+    PackingPlan plan = derive_like(part, group.plan);
     LengthHistogram placed = covered_items(plan);
     result.groups.push_back({group.key, std::move(plan), std::move(placed)});
   }
   rows.items = std::move(part.items);
-  result.plan =
-      result.groups.empty() ? derive_plan(rows, model.packer, model.policy, model.max_segments) : merge_plans(result.groups);
+  result.plan = result.groups.empty() ? derive_like(rows, like.plan) : merge_plans(result.groups);
   return result;
 }
 

@@ -30,6 +30,7 @@ struct PlanningOptions {
   std::string_view packer;
   PackerOptions packing;
   AssignOptions assign;
+  bool balance_attention = false;  ///< exchange items between rows, so that rows cost alike
 };
 
 /// Does the packer cut sequences wherever a row ends? Then no sequence is over-long for it.
@@ -58,11 +59,18 @@ std::vector<GroupLengths> planned_groups(const std::vector<Item>& items, const S
 PartitionPlan plan_partition(const std::vector<Item>& items, const SequenceIndex& index, const PlanningOptions& options,
                              const std::stop_token& stop);
 
-/// The rows that realise them, those of all groups in one order.
-OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index, const PartitionPlan& plans,
-                             const PlanningOptions& options);
+/// What rows cost, in the order of the plans: as planned, and as written.
+struct PartitionCosts {
+  std::vector<std::int64_t> planned, written;
+};
 
-/// The plans that rows amount to; `like` says of what packer, policy and groups they are.
+/// The rows that realise them, those of all groups in one order. With balance_attention other rows of the same slots: the plans
+/// are those that derive_plans() finds. \param costs  filled when not null
+OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index, const PartitionPlan& plans,
+                             const PlanningOptions& options, PartitionCosts* costs = nullptr);
+
+/// The plans that rows amount to; `like` says of what packer, policy and groups they are. Its bounds stay where the items are the
+/// same.
 PartitionPlan derive_plans(OrderedRows& rows, const SequenceIndex& index, const PartitionPlan& like);
 
 /// The plan of items that may share rows.

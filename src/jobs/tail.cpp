@@ -21,6 +21,11 @@ TailRows plan_tail(std::vector<Partition>& partitions, std::int64_t rows, const 
   return tail;
 }
 
+void keep_first_rows(Assignment& rows, std::int64_t kept) {
+  rows.begin.resize(static_cast<std::size_t>(kept) + 1);
+  rows.items.resize(static_cast<std::size_t>(rows.begin.back()));
+}
+
 DroppedRows drop_last_rows(OrderedRows& rows, const SequenceIndex& index, Partition& partition) {
   DroppedRows dropped;
   const auto kept_rows = static_cast<std::size_t>(partition.kept_rows());
@@ -46,8 +51,7 @@ DroppedRows drop_last_rows(OrderedRows& rows, const SequenceIndex& index, Partit
     dropped.added_eos += (item.added & kAddedEos) != 0;
     if (item.tokens > 0) dropped.ranges.push_back({item.sequence, item.first_token, item.tokens, RemovalCause::tail});
   }
-  rows.rows.begin.resize(kept_rows + 1);
-  rows.rows.items.resize(kept);
+  keep_first_rows(rows.rows, partition.kept_rows());
 
   static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);
   partition.dropped_rows = 0;

@@ -26,6 +26,9 @@ struct DroppedRows {
   std::int64_t segments = 0, source_tokens = 0, added_eos = 0, added_bos = 0;
 };
 
+/// Leave out all rows but the first `kept`.
+void keep_first_rows(Assignment& rows, std::int64_t kept);
+
 /// Take the partition's last dropped_rows rows out of `rows`, and derive its plans again from what is left.
 DroppedRows drop_last_rows(OrderedRows& rows, const SequenceIndex& index, Partition& partition);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/units.h"
 #include "io/json.h"
@@ -85,9 +86,62 @@ std::string order_text(const PackResult& result) {
   if (order == "\"input\"") return "rows are in input order";
   if (order == "\"by-strategy\"") return "rows are ordered by strategy: shuffle them when training";
   if (result.manifest.rows == 0) return "no rows";
-  if (result.partitions <= 1) return "rows are shuffled over the whole dataset";
-  return fmt::format("rows are shuffled within {} tokens, in {} partitions", short_count(result.shuffle_window_tokens),
+  const std::string what = order == "\"balanced\"" ? "steps of rows that cost alike" : "rows";
+  if (result.partitions <= 1) return what + " are shuffled over the whole dataset";
+  return fmt::format("{} are shuffled within {} tokens, in {} partitions", what, short_count(result.shuffle_window_tokens),
                      with_commas(result.partitions));
+}
+
+/// "1.310", or "1.310 -> 1.021" where an exchange changed it.
+std::string changed_text(const StepFigures& steps, double StepBalance::*figure) {
+  std::string text = fmt::format("{:.3f}", steps.planned.*figure);
+  if (steps.exchanged) text += fmt::format(" -> {:.3f}", (*steps.exchanged).*figure);
+  return text;
+}
+
+/// What the options say of steps; "" when they do not.
+std::string steps_text(const PackResult& result) {
+  if (!result.steps || result.manifest.rows == 0) return "";
+  const StepFigures& steps = *result.steps;
+  const TrainingShape& shape = steps.shape;
+  std::string text;
+  if (shape.step_rows() > 1) {
+    text += fmt::format("{} x {} of {}: {} an epoch, {} tokens each{}\n", counted(shape.world, "rank", "ranks"),
+                        counted(shape.accumulation, "micro-step", "micro-steps"), counted(shape.micro_batch, "row", "rows"),
+                        counted(steps.steps, "step", "steps"), short_count(std::llround(steps.tokens)),
+                        steps.rows_over > 0 ? fmt::format(", {} over", counted(steps.rows_over, "row", "rows")) : std::string());
+  }
+  if (shape.world > 1) {
+    text += fmt::format("attention, dearest rank / mean: {} shuffled, {} balanced, at best {:.3f}\n",
+                        changed_text(steps, &StepBalance::shuffled), changed_text(steps, &StepBalance::balanced), steps.bound);
+  }
+  if (steps.exchanged) {
+    text += fmt::format("attention of rows varies by {:.1f} % -> {:.1f} % of the mean\n", 100 * steps.planned.variation,
+                        100 * steps.exchanged->variation);
+  }
+  if (recorded_option(result.manifest, "order") == "\"balanced\"" && shape.world > 1) {
+    text += fmt::format("a trainer that shuffles rows itself undoes the order{}\n",
+                        steps.exchanged ? ", not the exchange" : "; what --balance attention does lasts");
+  }
+  return text;
+}
+
+void write_balance(JsonWriter& json, std::string_view key, const StepBalance& balance) {
+  json.key(key).begin_object(true);
+  json.member("shuffled", balance.shuffled).member("balanced", balance.balanced).member("variation", balance.variation);
+  json.end_object();
+}
+
+/// Under the key "steps"; nothing when the options do not speak of them.
+void write_steps(JsonWriter& json, const std::optional<StepFigures>& steps) {
+  if (!steps) return;
+  json.key("steps").begin_object();
+  json.member("world", steps->shape.world).member("accumulation", steps->shape.accumulation);
+  json.member("micro_batch", steps->shape.micro_batch).member("steps", steps->steps).member("rows_over", steps->rows_over);
+  json.member("tokens", steps->tokens).member("imbalance", steps->imbalance).member("imbalance_bound", steps->bound);
+  write_balance(json, "planned", steps->planned);
+  if (steps->exchanged) write_balance(json, "exchanged", *steps->exchanged);
+  json.end_object();
 }
 
 std::string folder_text(const std::string& output) { return !output.empty() && output.back() == '/' ? output : output + "/"; }
@@ -122,7 +176,7 @@ std::string pack_summary(const PackResult& result, const PackRun& run) {
                   groups > 0 ? fmt::format(" · no row mixes two of the {}", counted(groups, "group", "groups")) : std::string());
   text += fmt::format("removed {}{}{}\n", removed_text(manifest.removed), added_text(manifest), proof_text(result));
   text += speedup_text(result, figures);
-  text += order_text(result) + "\n";
+  text += order_text(result) + "\n" + steps_text(result);
   return text + written_text(result, run);
 }
 
@@ -157,6 +211,7 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   json.member("dynamic_padding_slots", result.dynamic_padding_slots);
   json.member("shuffle_window_tokens", result.shuffle_window_tokens);
   write_groups(json, result.groups);
+  write_steps(json, result.steps);
   json.key("not_carried").begin_array(true);
   for (const std::string& column : manifest.not_carried) json.value(column);
   json.end_array();

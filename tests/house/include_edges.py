@@ -26,7 +26,7 @@ PUBLIC = {
     "core": ["assignment.h", "batch_cost.h", "batch_plan.h", "batch_prediction.h", "bounds.h", "byte_buffer.h",
              "certificate.h", "fingerprint.h", "group_key.h", "item.h",
              "length_histogram.h", "ltd_row_table.h", "ltd_schedule.h", "ltd_selection.h", "packed_row.h", "packer.h",
-             "packing_plan.h", "parallelism.h", "sequence_index.h", "sequence_source.h"],
+             "packing_plan.h", "parallelism.h", "row_balance.h", "sequence_index.h", "sequence_source.h", "training_shape.h"],
     "exec": ["run_context.h", "thread_pool.h"],
     "io": ["batch_manifest.h", "formats.h", "ltd_manifest.h", "manifest.h", "row_sink.h"],
     "jobs": ["batch_sweep.h", "inspect.h", "jobs.h", "lint.h", "ltd.h", "sweep.h"],

@@ -13,6 +13,7 @@
 
 #include "jobs/planning.h"
 #include "shardpack/packer.h"
+#include "shardpack/row_balance.h"
 #include "support/catch.h"
 #include "support/memory_source.h"
 
@@ -49,9 +50,15 @@ Instance any_instance() {
   }
   instance.options.packer = *rc::gen::elementOf(names);
   instance.options.packing = {.row_tokens = policy.row_tokens, .max_segments = most};
-  instance.options.assign = {.seed = *rc::gen::arbitrary<std::uint64_t>(),
-                             .partition = 0,
-                             .order = *rc::gen::element(RowOrder::shuffled, RowOrder::by_strategy, RowOrder::input)};
+  instance.options.assign = {
+      .seed = *rc::gen::arbitrary<std::uint64_t>(),
+      .partition = 0,
+      .order = *rc::gen::element(RowOrder::shuffled, RowOrder::by_strategy, RowOrder::input, RowOrder::balanced),
+      .first_item = 0,
+      .shape = {*rc::gen::inRange<std::int64_t>(1, 4), *rc::gen::inRange<std::int64_t>(1, 3),
+                *rc::gen::inRange<std::int64_t>(1, 3)},
+      .first_row = *rc::gen::inRange<std::int64_t>(0, 9)};
+  instance.options.balance_attention = *rc::gen::arbitrary<bool>() && !find_packer(instance.options.packer).input_order;
   return instance;
 }
 
@@ -141,6 +148,39 @@ void check_group(const PackingPlan& plan, const Instance& instance, const std::v
   if (instance.options.packer == "optimal") RC_ASSERT(plan.rows() <= best + 1);
 }
 
+/// An exchange makes rows of the same number, bound and total cost that are no further apart, and ranks wait no longer.
+/// \return the plans of the rows
+PartitionPlan check_balance(OrderedRows& rows, const PartitionCosts& costs, const PartitionPlan& planned,
+                            const SequenceIndex& index, const PlanningOptions& options) {
+  PlanningOptions plain = options;
+  plain.balance_attention = false;
+  std::vector<Item> items = rows.items;
+  const OrderedRows before = assign_partition(std::move(items), index, planned, plain);
+  const auto waits = [&](const OrderedRows& of) {
+    RankWaits waits(options.assign.shape, options.assign.first_row);
+    for (const std::int64_t cost : row_costs(of.rows, of.items)) waits.add(cost);
+    return waits.imbalance();
+  };
+  RC_ASSERT(waits(rows) <= waits(before));
+  std::vector<std::int64_t> dearest = costs.planned, then = costs.written;
+  std::ranges::sort(dearest, std::greater<>());
+  std::ranges::sort(then, std::greater<>());
+  std::int64_t of_planned = 0, of_written = 0;
+  for (std::size_t r = 0; r < dearest.size(); ++r) {
+    of_planned += dearest[r];
+    of_written += then[r];
+    RC_ASSERT(of_written <= of_planned);
+  }
+  RC_ASSERT(of_written == of_planned);
+  PartitionPlan derived = derive_plans(rows, index, planned);
+  RC_ASSERT(derived.plan.rows() == planned.plan.rows());
+  RC_ASSERT(derived.plan.bound.rows == planned.plan.bound.rows);
+  RC_ASSERT(derived.plan.max_segments == planned.plan.max_segments);
+  RC_ASSERT(stats(derived.plan).max_segments_in_row <=
+            std::max<std::int64_t>(stats(planned.plan).max_segments_in_row, planned.plan.max_segments));
+  return derived;
+}
+
 }  // namespace
 
 TEST_CASE("units in slots under a limit, of groups or not: every one whole and once, rows between bound and optimum") {
@@ -153,8 +193,10 @@ TEST_CASE("units in slots under a limit, of groups or not: every one whole and o
     SequenceIndex index = memory_index(instance.lengths);
     if (grouped) index.set_groups({false, std::int64_t{7}, std::string("web")}, instance.groups);
     const PolicyResult policy = apply_policy(index, 0, index.sequences(), options.policy);
-    const PartitionPlan plans = plan_partition(policy.items, index, options, {});
-    OrderedRows rows = assign_partition(policy.items, index, plans, options);
+    const PartitionPlan planned = plan_partition(policy.items, index, options, {});
+    PartitionCosts costs;
+    OrderedRows rows = assign_partition(policy.items, index, planned, options, &costs);
+    const PartitionPlan plans = options.balance_attention ? check_balance(rows, costs, planned, index, options) : planned;
 
     const std::int32_t limit = plans.plan.max_segments;  // nnlshp has one of its own
     RC_ASSERT(options.packing.max_segments == 0 || limit == options.packing.max_segments);
@@ -184,6 +226,6 @@ TEST_CASE("units in slots under a limit, of groups or not: every one whole and o
     RC_ASSERT(derived.plan.lengths == plans.plan.lengths);
     RC_ASSERT(derived.plan.count == plans.plan.count);
     RC_ASSERT(derived.groups.size() == plans.groups.size());
-    RC_ASSERT(assign_partition(policy.items, index, plans, options).rows.items == rows.rows.items);
+    RC_ASSERT(assign_partition(policy.items, index, planned, options).rows.items == rows.rows.items);
   }));
 }
