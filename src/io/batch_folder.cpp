@@ -58,6 +58,11 @@ std::vector<std::int64_t> BatchFolder::read_lengths() const {
   if (lengths_hash(lengths) != manifest_.lengths_hash) {
     throw Error(ErrorCode::bad_data, "not the lengths that the plan was made for", array.path());
   }
+  if (const auto wrong = std::find_if(lengths.begin(), lengths.end(), [](std::int64_t length) { return length < 0; });
+      wrong != lengths.end()) {
+    throw Error(ErrorCode::bad_data, fmt::format("a length of {}", *wrong), array.path(),
+                fmt::format("entry {}", with_commas(wrong - lengths.begin())));
+  }
   return lengths;
 }
 

@@ -135,6 +135,10 @@ Indices plan_indices(const LtdOptions& options, const LtdSetup& setup, const std
                      const std::optional<LtdRows>& rows, std::int64_t steps, std::vector<std::string>& warnings) {
   Indices indices;
   indices.window = window_of(options, steps);
+  if (options.write_indices && rows && rows->table.in_batches()) {  // their list alone may be too much
+    const std::int64_t blocks = checked_mul(indices.window.count, rows->table.batches().per_step(), "batches");
+    check_cap(checked_mul(blocks, 8, "indices"), options, indices.window);
+  }
   if (options.write_indices) indices.kept = kept_arrays(setup, plateaus, indices.window, table_of(rows));
   for (const KeptArray& array : indices.kept) {
     indices.bytes = checked_add(indices.bytes, array.bytes() + 8 * static_cast<std::int64_t>(array.offsets.size()), "indices");

@@ -127,7 +127,11 @@ LtdRows read_batches(const std::string& path, const std::string& packed, const R
   } else {
     rows.table = sequences_of(folder);
   }
-  rows.table.read_batches(batches_of(folder));
+  try {
+    rows.table.read_batches(batches_of(folder));
+  } catch (const Error& error) {  // the table knows no files
+    throw Error(error.code(), error.message(), error.path().empty() ? path : error.path(), error.position());
+  }
   rows.dataset.kind = LtdRowSource::batches;
   rows.dataset.hash = hash_hex(read_small_file(folder.folder() + std::string(kManifestName)));
   rows.dataset.batches = rows.table.batches().batches();

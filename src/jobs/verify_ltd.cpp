@@ -137,6 +137,13 @@ class LtdCheck {
         (layers > 0 && (setup.layer_ids.front() < 0 || setup.layer_ids.back() >= setup.schedule.layers))) {
       add("options", kManifestName, "layer_ids are not ltd_layers different layers in ascending order");
     }
+    if (rows() != nullptr && rows()->widest() > setup.schedule.seq_length)
+      add("options", kManifestName,
+          fmt::format("seq_length {}, but rows have {} slots", setup.schedule.seq_length, rows()->widest()));
+    if (rows() != nullptr && rows()->in_batches() &&
+        (setup.schedule.world != rows()->batches().world || setup.schedule.accumulation != rows()->batches().accumulation)) {
+      add("options", kManifestName, "ranks or micro-steps are not those of the batch plan");
+    }
     if (setup.rate.decay != LrDecay::constant && setup.rate.decay_layer_tokens < 1)
       add("options", kManifestName, "a decay that ends at 0 LayerTokens");
   }

@@ -372,12 +372,30 @@ TEST_CASE("verify finds what does not follow from a batch plan") {
   }
   write_file(out + "/manifest.json", to_json(made));
 
+  for (const auto& change : std::vector<std::function<void(LtdManifest&)>>{
+           [](LtdManifest& m) { m.setup.schedule.accumulation = 9; }, [](LtdManifest& m) { m.setup.schedule.world = 1; },
+           [](LtdManifest& m) { m.setup.schedule.seq_length = 15; }}) {
+    LtdManifest changed = made;
+    change(changed);
+    write_file(out + "/manifest.json", to_json(changed));
+    CHECK(found() == "options manifest.json;");
+  }
+  write_file(out + "/manifest.json", to_json(made));
+
   // A share of each batch may be more than the kept length itself where that ends below the widest batch.
   options.kept_length = KeptLength::ratio;
   options.total_steps = 20;
   make(folder.path("shares"), options, {plan});
   CHECK(verified(folder.path("shares")).ok());
   CHECK(verified(folder.path("shares"), {plan}).ok());
+
+  // A plan that is damaged where its manifest cannot tell names the batch.
+  std::string widths = read_file(plan + "/pad_length.npy");
+  widths[widths.size() - 4] = 1;
+  const std::string whole = read_file(plan + "/pad_length.npy");
+  write_file(plan + "/pad_length.npy", widths);
+  CHECK(refusal(options, ErrorCode::bad_data, {plan}).find("it is padded to 1, but a row of it needs") != std::string::npos);
+  write_file(plan + "/pad_length.npy", whole);
 
   // The plan decides the shape of training; a config's sizes count where batches are equal.
   options = small_run();
