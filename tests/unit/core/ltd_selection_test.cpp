@@ -287,4 +287,3 @@ TEST_CASE("expected pairs and empty segments are the means over the draws") {
     CHECK(attention.full_row_pairs == 64 * 64);
   }
 }
-
