@@ -18,7 +18,7 @@ namespace shardpack {
 
 namespace {
 
-constexpr std::int64_t kMinPasses = 3, kMaxPasses = 16, kUnitsPasses = std::int64_t{1} << 22;  // passes x units, between the two
+constexpr std::int64_t kMinPasses = 3, kMaxPasses = 16, kUnitsPasses = std::int64_t{3} << 20;  // passes x units, between the two
 constexpr double kNear = 1.0 / 128;          // rows so near to the common cost are left alone
 constexpr std::int64_t kListedPerTotal = 4;  // sets of a block, for each total of slots that there can be
 constexpr int kTried = 2;                    // listed sets that a set is compared with
@@ -48,7 +48,7 @@ struct Row {
   }
 };
 
-/// Units of a row: a run of them (size > 0), or those at the places whose bits are in `first`.
+/// Units of a row: a run of so many (not 0), or those at the places whose bits are in `first`.
 struct UnitSet {
   std::int32_t first = 0, run = 0;
 
