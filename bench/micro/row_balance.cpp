@@ -28,8 +28,7 @@ OrderedRows packed(Length row_tokens) {
   }
   PackerOptions packing;
   packing.row_tokens = row_tokens;
-  rows.rows =
-      assign(rows.items, plan_packs(histogram(rows.items), "lpfhp", packing), {.order = RowOrder::by_strategy, .shape = {}});
+  rows.rows = assign(rows.items, plan_packs(histogram(rows.items), "lpfhp", packing), {.order = RowOrder::by_strategy});
   return rows;
 }
 

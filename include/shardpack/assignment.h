@@ -31,7 +31,7 @@ struct AssignOptions {
   std::int32_t partition = 0;  ///< selects the stream of random numbers
   RowOrder order = RowOrder::shuffled;
   std::int64_t first_item = 0;  ///< items of the partition that other calls place, before these: moves on in the same stream
-  TrainingShape shape;          ///< balanced: how rows are consumed
+  TrainingShape shape = {};     ///< balanced: how rows are consumed
   std::int64_t first_row = 0;   ///< balanced: rows of the dataset before the partition's
 };
 

@@ -12,10 +12,8 @@ struct TrainingShape {
   std::int64_t accumulation = 1;  ///< micro-steps of an optimizer step
   std::int64_t micro_batch = 1;   ///< rows of a rank and micro-step
 
-  std::int64_t micro_step_rows() const { return world * micro_batch; }         ///< over all ranks
-  std::int64_t step_rows() const { return micro_step_rows() * accumulation; }  ///< over all ranks
-
-  friend bool operator==(const TrainingShape&, const TrainingShape&) = default;
+  std::int64_t micro_step_rows() const { return world * micro_batch; }  ///< over all ranks
+  std::int64_t step_rows() const { return micro_step_rows() * accumulation; }
 };
 
 }  // namespace shardpack
