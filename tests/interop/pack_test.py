@@ -90,7 +90,8 @@ def units_stay_together(scratch):
     generate(source, "megatron", sequences=2000, shards=2, max_tokens=100)
     for together, options in ((2, []), (4, ["--segment-multiple", "8", "-K", "9", "--partition-tokens", "50000"]),
                               (5, ["--packer", "sequential", "--overlong", "drop", "--min-tokens", "20"]),
-                              (2, ["--rows-multiple", "64", "--tail", "drop", "--append-eos", "--eos-id", "9"])):
+                              (2, ["--rows-multiple", "64", "--tail", "drop", "--append-eos", "--eos-id", "9"]),
+                              (4, ["--order", "balanced", "--world", "4", "--balance", "attention"])):
         out = scratch / "out"
         pack(source, out, "--keep-together", together, "--force", *options)
         run(TOOL, "verify", out, "--against", source, "-q")
@@ -109,8 +110,8 @@ def units_stay_together(scratch):
         plan = out / "plan-00000.json"
         run(TOOL, "verify", plan, "-q")
         run(TOOL, "pack", source, "-o", scratch / "again", "--plan", out, "--keep-together", together, "-q", "--force",
-            *[word for word in options if word not in ("--packer", "sequential")], expect=3 if "drop" in options else 0)
-        if "drop" not in options:
+            *[word for word in options if word not in ("--packer", "sequential", "--balance", "attention")], expect=3 if "drop" in options else 0)
+        if not {"drop", "--balance"} & set(options):
             assert tree(out) == tree(scratch / "again")
 
 
@@ -150,7 +151,8 @@ def groups_never_mix(scratch):
 
     for options in ([], ["--partition-tokens", "5000", "--order", "input"], ["--packer", "optimal", "-K", "6"], ["--packer", "sequential"],
                     ["--packer", "concat"], ["--packer", "spfhp", "--rows-multiple", "32", "--tail", "drop", "--order", "by-strategy"],
-                    ["--rows-multiple", "32", "--segment-multiple", "8"]):
+                    ["--rows-multiple", "32", "--segment-multiple", "8"],
+                    ["--order", "balanced", "--balance", "attention", "--world", "4", "--rows-multiple", "auto", "--partition-tokens", "5000"]):
         found = None
         for threads in (1, 3):
             out = scratch / "out"
@@ -161,7 +163,7 @@ def groups_never_mix(scratch):
         binary = scratch / "binary"
         pack(shards, binary, "--group-column", "lang", "--force", *options)
         assert check(binary, shards)["rows"] == manifest["rows"]
-        if "sequential" not in options and "concat" not in options and "drop" not in options:
+        if not {"sequential", "concat", "drop", "--balance"} & set(options):
             pack(lines, scratch / "again", "--plan", out, "--group-column", "lang", "--force", *options)
             assert tree(scratch / "again") == found
     assert [group["key"] for group in json.loads((binary / "manifest.json").read_text())["partitions"][0]["groups"]] == [-14, -7, 0]
@@ -192,7 +194,8 @@ def threads_change_nothing(scratch):
     for source_format in ("megatron", "jsonl.gz"):
         source = scratch / f"source-{source_format}"
         generate(source, source_format, sequences=3000, shards=3, max_tokens=512)
-        for options in ([], ["--compress", "zstd:3"], ["--packer", "nnlshp", "--order", "input"]):
+        for options in ([], ["--compress", "zstd:3"], ["--packer", "nnlshp", "--order", "input"],
+                        ["--order", "balanced", "--balance", "attention", "--world", "4", "--micro-batch", "2"]):
             first = None
             for threads in (1, 2, 3, 8):
                 out = scratch / "out"
