@@ -460,6 +460,7 @@ void StagedOutput::publish() {
     try {
       exchange_folders(partial_, output_, with_suffix(output_, kAsideSuffix));
     } catch (...) {
+      if (!exists(partial_)) kept_ = published_ = true;  // by renames: the new one is in place, and the old one stays aside
       sys::unlink(in_folder(output_, kOwnerMarker).c_str());
       throw;
     }

@@ -284,7 +284,7 @@ constexpr Kind kKinds[] = {Kind::error, Kind::disk_full, Kind::read_only,
 /// All scenarios, every kind at each `stride`-th call, the kinds at different ones.
 void drive_all(std::int64_t stride) {
   const Inputs inputs;
-  std::int64_t calls = 0, runs = 0, resumed = 0;
+  std::int64_t resumed = 0;
   for (const Scenario& scenario : inputs.scenarios) {
     Driver driver(inputs, scenario);
     driver.drive({.kind = Kind::short_transfers});
@@ -292,12 +292,12 @@ void drive_all(std::int64_t stride) {
     for (const Kind kind : kKinds) {
       for (std::int64_t at = first++ % stride; at < driver.calls(); at += stride) driver.drive({.kind = kind, .at = at});
     }
-    calls += driver.calls();
-    runs += driver.runs();
+    std::printf("%s: %lld calls, %lld faults, %lld runs with finished shards resumed\n", scenario.name.c_str(),
+                static_cast<long long>(driver.calls()), static_cast<long long>(driver.runs()),
+                static_cast<long long>(driver.resumed()));
+    std::fflush(stdout);  // or the next child prints it once more
     resumed += driver.resumed();
   }
-  std::printf("%zu scenarios with %lld calls: %lld faults, %lld runs with finished shards resumed\n", inputs.scenarios.size(),
-              static_cast<long long>(calls), static_cast<long long>(runs), static_cast<long long>(resumed));
   CHECK(resumed > 0);
 }
 

@@ -240,6 +240,31 @@ TEST_CASE("resume with other options or inputs is refused and says what differs"
   CHECK(folder_bytes(corpus.out()) == expected);
 }
 
+TEST_CASE("shards of an input that was changed and changed back are found out") {
+  Corpus corpus;
+  const auto expected = corpus.reference();
+  const std::string input = read_small_file(corpus.inputs[0]);
+  std::string changed = input;
+  for (std::size_t at = 128; at < 2128; at += 4) changed[at] = static_cast<char>(changed[at] ^ 1);  // ids of the first partition
+  const std::string journal = corpus.partial() + "/" + std::string(kOwnerMarker);
+
+  // As if the run had begun with the input, and read it when it was another.
+  corpus.interrupt(100);
+  const std::string begun = read_small_file(journal);
+  fs::remove_all(corpus.partial());
+  corpus.folder.write("a.npy", changed);
+  corpus.interrupt(100);
+  const std::string meanwhile = read_small_file(journal);
+  corpus.folder.write("a.npy", input);
+  corpus.folder.write("out.partial/" + std::string(kOwnerMarker),
+                      begun.substr(0, begun.find('\n')) + meanwhile.substr(meanwhile.find('\n')));
+
+  CHECK(says(corpus.error([&] { corpus.pack(); }, ErrorCode::bad_data), "and changed back; they are removed, so run again"));
+  CHECK_FALSE(fs::exists(corpus.partial()));
+  corpus.pack();
+  CHECK(folder_bytes(corpus.out()) == expected);
+}
+
 TEST_CASE("without --resume an interrupted run is begun again, and a note says so") {
   Corpus corpus;
   const auto expected = corpus.reference();
