@@ -10,7 +10,7 @@ set(SHARDPACK_ARROW_PYTHON ${PROJECT_SOURCE_DIR}/build/arrow-venv/bin/python
 if(EXISTS ${PROJECT_SOURCE_DIR}/build/arrow-venv.log)  # written anew when ./dev tries again
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/build/arrow-venv.log)
 endif()
-set(shardpack_arrow_oldest 16)  # the first with list views
+set(shardpack_arrow_oldest 24)  # the first whose Parquet reader returns results
 
 add_library(shardpack_arrow INTERFACE IMPORTED)
 set(SHARDPACK_ARROW_FROM none)

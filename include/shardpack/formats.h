@@ -18,6 +18,7 @@ enum class NullRow : std::uint8_t { error, drop };
 struct ReadOptions {
   std::string format;                    ///< name in the table; empty = found by content, then sidecar, then suffix
   std::string ids_column = "input_ids";  ///< JSONL
+  std::string split;                     ///< of a dataset with several (dataset_dict.json); empty = it has one
   Unit unit = Unit::document;
   NullRow null_row = NullRow::error;
   std::string group_column;            ///< rows never mix two values of it; empty = no groups

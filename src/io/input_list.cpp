@@ -1,6 +1,7 @@
 #include "io/input_list.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 #include <glob.h>
 #include <sys/stat.h>
@@ -15,10 +16,12 @@
 #include <set>
 #include <string_view>
 #include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "io/file.h"
 #include "io/formats/sidecars.h"
+#include "io/hf_folder.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -72,6 +75,8 @@ struct Candidate {
 
 struct Listing {
   std::string group_column;  // whose side files are no shards
+  std::string split;         // of datasets with several; empty = none was named
+  bool split_found = false;
   std::vector<Candidate> files;
   std::optional<fs::path> root;  // the deepest folder above all inputs so far
 
@@ -133,9 +138,53 @@ Identity identity_of(const std::string& path, const std::string& shown) {
   return {status.st_dev, status.st_ino};
 }
 
+/// A shard in a folder, and its place in the folder's order.
+struct Found {
+  std::string key;
+  std::string path;
+
+  friend bool operator<(const Found& a, const Found& b) { return std::tie(a.key, a.path) < std::tie(b.key, b.path); }
+  friend bool operator==(const Found& a, const Found& b) { return a.path == b.path; }
+};
+
+/// The files of a folder that `save_to_disk` wrote, in the order of its state.json; with an indices table, which takes rows from
+/// them in another order, state.json stands for them all.
+void list_hf_dataset(const fs::path& folder, const std::string& shown, const HfState& state, std::vector<Found>& found) {
+  const auto add = [&](const std::string& name) {
+    std::error_code ignored;
+    if (!fs::is_regular_file(folder / name, ignored)) {
+      throw Error(ErrorCode::io, "state.json names it as part of the dataset, and it is not there",
+                  (fs::path(shown) / name).string());
+    }
+    found.push_back({fmt::format("{}/{:09}", folder.string(), found.size()), (folder / name).string()});
+  };
+  if (!state.indices_files.empty()) return add("state.json");
+  for (const std::string& name : state.data_files) add(name);
+}
+
+/// The split to read of a folder with dataset_dict.json.
+std::string choose_split(const std::vector<std::string>& splits, const std::string& shown, Listing& listing) {
+  listing.split_found = true;
+  if (listing.split.empty() && splits.size() == 1) return splits[0];
+  if (listing.split.empty()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("a dataset of {} splits ({}); choose one by --split NAME", splits.size(), fmt::join(splits, ", ")),
+                shown);
+  }
+  if (std::find(splits.begin(), splits.end(), listing.split) == splits.end()) {
+    throw Error(ErrorCode::usage, fmt::format("--split {}: its splits are {}", listing.split, fmt::join(splits, ", ")), shown);
+  }
+  return listing.split;
+}
+
 /// Collects the shards below `folder`. `above` are the folders on the way to it, so that a link to one of them cannot loop.
-void list_folder(const fs::path& folder, const std::string& shown, const std::string& group_column, std::vector<Identity>& above,
-                 std::vector<std::string>& found) {
+void list_folder(const fs::path& folder, const std::string& shown, Listing& listing, std::vector<Identity>& above,
+                 std::vector<Found>& found) {
+  if (const std::vector<std::string> splits = read_hf_splits(folder, shown); !splits.empty()) {
+    const std::string split = choose_split(splits, shown, listing);
+    return list_folder(folder / split, (fs::path(shown) / split).string(), listing, above, found);
+  }
+  if (const std::optional<HfState> state = read_hf_state(folder, shown)) return list_hf_dataset(folder, shown, *state, found);
   const Identity own = identity_of(folder.string(), shown);
   if (std::find(above.begin(), above.end(), own) != above.end()) return;
   above.push_back(own);
@@ -149,7 +198,7 @@ void list_folder(const fs::path& folder, const std::string& shown, const std::st
     std::error_code ignored;
     const fs::file_status status = fs::status(path, ignored);
     if (fs::is_directory(status)) {
-      list_folder(path, shown_entry, group_column, above, found);
+      list_folder(path, shown_entry, listing, above, found);
     } else if (base == "manifest.json" && is_packed_dataset(path)) {
       throw Error(ErrorCode::usage,
                   "a packed dataset, not source shards; give the shards that it was made from (shardpack inspect lists them)",
@@ -158,33 +207,33 @@ void list_folder(const fs::path& folder, const std::string& shown, const std::st
       continue;
     } else if (!fs::exists(status)) {
       throw Error(ErrorCode::io, "a link to a file that is not there", shown_entry);
-    } else if (fs::is_regular_file(status) && !data_file_of(path.string(), group_column)) {
+    } else if (fs::is_regular_file(status) && !data_file_of(path.string(), listing.group_column)) {
       refuse_column(path.string(), shown_entry);
-      found.push_back(path.string());
+      found.push_back({path.string(), path.string()});
     }
   }
   if (error) fail_io("list", error, shown);
   above.pop_back();
 }
 
-std::vector<std::string> shards_below(const fs::path& folder, const std::string& shown, const std::string& group_column) {
+std::vector<Found> shards_below(const fs::path& folder, const std::string& shown, Listing& listing) {
   std::vector<Identity> above;
-  std::vector<std::string> found;
-  list_folder(folder, shown, group_column, above, found);
+  std::vector<Found> found;
+  list_folder(folder, shown, listing, above, found);
   return found;
 }
 
 /// A folder or a match of a glob, in byte order of the whole name.
-void add_sorted(std::vector<std::string> found, const std::string& argument, Listing& listing) {
+void add_sorted(std::vector<Found> found, const std::string& argument, Listing& listing) {
   if (found.empty()) {
     throw Error(ErrorCode::bad_data, "no shard in it; `shardpack formats` lists what can be read", argument);
   }
   std::sort(found.begin(), found.end());
-  for (std::string& path : found) listing.files.push_back({std::move(path), false});
+  for (Found& shard : found) listing.files.push_back({std::move(shard.path), false});
 }
 
 void add_folder(const fs::path& folder, const std::string& argument, Listing& listing) {
-  add_sorted(shards_below(folder, argument, listing.group_column), argument, listing);
+  add_sorted(shards_below(folder, argument, listing), argument, listing);
   listing.add_root(folder);
 }
 
@@ -205,19 +254,20 @@ std::vector<std::string> expand(const std::string& pattern) {
 }
 
 void add_glob(const std::vector<std::string>& matches, const std::string& argument, Listing& listing) {
-  std::vector<std::string> found;
+  std::vector<Found> found;
   for (const std::string& match : matches) {
     const fs::path path = normal(match);
     std::error_code error;
     if (fs::is_directory(path, error)) {
-      const std::vector<std::string> below = shards_below(path, match, listing.group_column);
+      const std::vector<Found> below = shards_below(path, match, listing);
       found.insert(found.end(), below.begin(), below.end());
       listing.add_root(path);
     } else if (!is_never_a_shard(path.filename().string())) {
       // "*.idx" stands for the data files; "*" matches both, and the data file is listed once.
       const std::optional<std::string> data = data_file_of(path.string(), listing.group_column);
       if (!data) refuse_column(path.string(), match);
-      found.push_back(data.value_or(path.string()));
+      const std::string shard = data.value_or(path.string());
+      found.push_back({shard, shard});
       listing.add_root(path.parent_path());
     }
   }
@@ -252,8 +302,12 @@ std::vector<InputFile> list_inputs(const std::vector<std::string>& arguments, co
   }
   if (standard_input) return {{"-", "standard input"}};
 
-  Listing listing{.group_column = options.group_column, .files = {}, .root = {}};
+  Listing listing{.group_column = options.group_column, .split = options.split, .files = {}, .root = {}};
   for (const std::string& argument : arguments) add_argument(argument, listing);
+  if (!options.split.empty() && !listing.split_found) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--split {}: no input is a folder with a dataset_dict.json, which has splits", options.split));
+  }
 
   std::set<std::string> given_itself;
   for (const Candidate& candidate : listing.files) {

@@ -235,11 +235,9 @@ class PieceScanner {
     ensure(bad.has_value(), "an id that cannot be decoded is found again");
     const std::vector<std::int64_t>& begin = file.shard.record_begin;
     const auto record = std::upper_bound(begin.begin(), begin.end(), bad->token) - begin.begin() - 1;
-    throw Error(
-        ErrorCode::bad_data,
-        fmt::format("{}[{}] is {}; token ids are whole numbers from 0 to 4,294,967,295 (--ids-column names another column)",
-                    file.shard.ids_column, with_commas(bad->token - begin[static_cast<std::size_t>(record)]), bad->value),
-        file.input.name, fmt::format("row {}", with_commas(record)));
+    const std::int64_t index = bad->token - begin[static_cast<std::size_t>(record)];
+    throw Error(ErrorCode::bad_data, bad_id_message(file.shard.ids_column, index, bad->value), file.input.name,
+                fmt::format("row {}", with_commas(record)));
   }
 
   /// Of the tokens of one part of the piece; the greatest id.
@@ -299,6 +297,20 @@ void merge(TokenFacts& total, const TokenFacts& part) {
   if (part.id_max < 0) return;  // no tokens
   total.id_min = total.id_max < 0 ? part.id_min : std::min(total.id_min, part.id_min);
   total.id_max = std::max(total.id_max, part.id_max);
+}
+
+TokenFacts facts_of(SequenceId first_record, std::span<const std::int64_t> lengths, std::span<const std::uint32_t> ids) {
+  TokenFacts facts;
+  if (ids.empty()) return facts;
+  const auto [least, greatest] = std::minmax_element(ids.begin(), ids.end());
+  facts.id_min = *least;
+  facts.id_max = *greatest;
+  const FingerprintKeys keys(*std::max_element(lengths.begin(), lengths.end()));
+  for (const std::int64_t length : lengths) {
+    facts.fingerprint += keys.of(first_record++, 0, ids.first(static_cast<std::size_t>(length)));
+    ids = ids.subspan(static_cast<std::size_t>(length));
+  }
+  return facts;
 }
 
 ScanPassResult run_scan_pass(const std::vector<OpenedFile>& files, const std::optional<EndIds>& ends, const RunContext& context) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,9 @@ struct ScanPassResult {
 /// they are missing. Memory: pieces of 1 MiB in flight. Advances the progress by the bytes of the data files.
 /// \throws Error{bad_data} for a negative id or one above 2^32 - 1.
 ScanPassResult run_scan_pass(const std::vector<OpenedFile>& files, const std::optional<EndIds>& ends, const RunContext& context);
+
+/// Of records whose ids are at hand, one record after the other; `lengths` in tokens. Without a hash.
+TokenFacts facts_of(SequenceId first_record, std::span<const std::int64_t> lengths, std::span<const std::uint32_t> ids);
 
 /// The facts of two disjoint sets of tokens together.
 void merge(TokenFacts& total, const TokenFacts& part);

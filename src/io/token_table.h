@@ -50,6 +50,9 @@ struct TokenTable {
   std::optional<BadId> first_bad(std::int64_t first, std::span<const std::byte> stored) const;
 };
 
+/// What to say of a value in a column of token ids that is none.
+std::string bad_id_message(const std::string& column, std::int64_t index, const std::string& value);
+
 /// What a pass over the tokens finds.
 struct TokenFacts {
   std::int64_t id_min = 0, id_max = -1;

@@ -11,12 +11,13 @@ namespace {
 [[noreturn]] void fail_without_arrow(const InputFile& file) {
   throw Error(ErrorCode::limit,
               "this shardpack was built without Apache Arrow, which reads it: ./dev build takes Arrow from the system "
-              "(libarrow-dev and libparquet-dev, 16 or newer) or from the Python package pyarrow, and says why when it cannot",
+              "(libarrow-dev and libparquet-dev, 24 or newer) or from the Python package pyarrow, and says why when it cannot",
               file.name);
 }
 }  // namespace
 
 OpenedShard open_hf(const InputFile& file, const ReadOptions&, const OpenContext&) { fail_without_arrow(file); }
 OpenedShard open_arrow(const InputFile& file, const ReadOptions&, const OpenContext&) { fail_without_arrow(file); }
+OpenedShard open_parquet(const InputFile& file, const ReadOptions&, const OpenContext&) { fail_without_arrow(file); }
 
 }  // namespace shardpack

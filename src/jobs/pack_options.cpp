@@ -126,6 +126,7 @@ std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy) {
 std::vector<RecordedOption> recorded_read_options(const ReadOptions& read) {
   const auto optional_number = [](const std::optional<std::int64_t>& value) { return value ? number(*value) : "null"; };
   return {{"format", read.format.empty() ? "null" : text(read.format)},
+          {"split", read.split.empty() ? "null" : text(read.split)},
           {"ids_column", text(read.ids_column)},
           {"unit", text(read.unit == Unit::document ? "document" : "sequence")},
           {"null_row", text(read.null_row == NullRow::error ? "error" : "drop")},

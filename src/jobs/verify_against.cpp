@@ -49,6 +49,7 @@ ReadOptions recorded_read_options(const Manifest& manifest) {
   const Json format = option(manifest, "format"), ids_column = option(manifest, "ids_column"), unit = option(manifest, "unit"),
              null_row = option(manifest, "null_row"), dtype = option(manifest, "dtype");
   if (!format.is_null()) read.format = format.as_string();
+  if (const Json split = option(manifest, "split"); !split.is_null()) read.split = split.as_string();
   if (!ids_column.is_null()) read.ids_column = ids_column.as_string();
   if (!unit.is_null()) {
     if (unit.as_string() != "document" && unit.as_string() != "sequence") unknown_value("unit", unit.as_string());

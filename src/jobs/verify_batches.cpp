@@ -364,6 +364,7 @@ Truth read_truth(const BatchManifest& manifest, const VerifyOptions& options, co
   for (const auto& [name, value] : manifest.read_options) {
     const bool given = value != "null";
     if (name == "format" && given) read.format = value.substr(1, value.size() - 2);
+    if (name == "split" && given) read.split = value.substr(1, value.size() - 2);
     if (name == "ids_column") read.ids_column = value.substr(1, value.size() - 2);
     if (name == "unit" && value == "\"sequence\"") read.unit = Unit::sequence;
     if (name == "null_row" && value == "\"drop\"") read.null_row = NullRow::drop;

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <new>
 #include <span>
 #include <utility>
 
@@ -75,12 +74,20 @@ class FileInput final : public arrow::io::RandomAccessFile {
 bool has_arrow() { return true; }
 
 void fail_arrow(const arrow::Status& status, const std::string& shown, const std::string& position) {
-  if (status.IsOutOfMemory()) throw std::bad_alloc();
+  if (status.IsOutOfMemory()) {
+    throw Error(ErrorCode::limit, "decoding it needs more memory than the budget allows; raise --memory", shown, position);
+  }
   std::string message = status.message();
   for (char& c : message) {  // errors are one line
     if (c == '\n') c = ' ';
   }
   throw Error(ErrorCode::bad_data, "damaged or cut short: " + message, shown, position);
+}
+
+std::unique_ptr<arrow::MemoryPool> limited_pool(const OpenContext& context) {
+  constexpr std::int64_t kWithoutBudget = std::int64_t{16} << 30;
+  return std::make_unique<arrow::CappedMemoryPool>(arrow_pool(),
+                                                   context.memory_bytes > 0 ? context.memory_bytes : kWithoutBudget);
 }
 
 std::shared_ptr<arrow::io::RandomAccessFile> arrow_input(std::shared_ptr<const File> file) {

@@ -10,13 +10,14 @@
 #include <string>
 
 #include "io/file.h"
+#include "io/formats/format.h"
 
 namespace shardpack {
 
 /// Arrow's own pools keep freed memory to themselves and start threads; this one is malloc and free.
 inline arrow::MemoryPool* arrow_pool() { return arrow::system_memory_pool(); }
 
-/// Arrow can have read only what is in the file: all but memory running out is Error{bad_data}.
+/// Arrow reads only what is in the file: whatever it stumbles over is Error{bad_data}, but for memory running out, Error{limit}.
 [[noreturn]] void fail_arrow(const arrow::Status& status, const std::string& shown, const std::string& position = {});
 
 inline void check_arrow(const arrow::Status& status, const std::string& shown, const std::string& position = {}) {
@@ -28,6 +29,9 @@ T take_arrow(arrow::Result<T>&& result, const std::string& shown, const std::str
   if (!result.ok()) fail_arrow(result.status(), shown, position);
   return std::move(result).MoveValueUnsafe();
 }
+
+/// arrow_pool() up to the budget of `context`: sizes that a file claims are not believed beyond it.
+std::unique_ptr<arrow::MemoryPool> limited_pool(const OpenContext& context);
 
 /// Random access to `file` through pread: nothing is mapped, so that a file cut short while in use is an error and no signal.
 /// An Error of ours passes through Arrow's calls. Thread-safe.

@@ -24,18 +24,30 @@ constexpr std::int64_t kMaxMetadataBytes = std::int64_t{1} << 28;
 constexpr std::int64_t kFileMagicBytes = 8;     // "ARROW1" and padding
 constexpr std::int64_t kFileTrailerBytes = 10;  // the footer's size and "ARROW1"
 
-/// Field 3 of the FlatBuffers table RecordBatch says how buffers are compressed. The message has been verified.
-bool says_compressed(const arrow::ipc::Message& message) {
-  constexpr int kVtableEntry = 4 + 2 * 3;
+/// Where field `number` of the FlatBuffers table at the head of a message lies; null when it is left out. The message has been
+/// verified.
+const std::uint8_t* header_field(const arrow::ipc::Message& message, int number) {
   const auto* const table = static_cast<const std::uint8_t*>(message.header());
   std::int32_t to_vtable = 0;
   std::memcpy(&to_vtable, table, sizeof to_vtable);
   const std::uint8_t* const vtable = table - to_vtable;
-  std::uint16_t vtable_bytes = 0, field = 0;
+  const int entry = 4 + 2 * number;
+  std::uint16_t vtable_bytes = 0, place = 0;
   std::memcpy(&vtable_bytes, vtable, sizeof vtable_bytes);
-  if (vtable_bytes >= kVtableEntry + 2) std::memcpy(&field, vtable + kVtableEntry, sizeof field);
+  if (vtable_bytes >= entry + 2) std::memcpy(&place, vtable + entry, sizeof place);
+  return place == 0 ? nullptr : table + place;
+}
+
+// Of the table RecordBatch: field 0 is the number of rows, 3 says how buffers are compressed.
+std::int64_t rows_of(const arrow::ipc::Message& message) {
+  std::int64_t rows = 0;
+  if (const std::uint8_t* const field = header_field(message, 0)) std::memcpy(&rows, field, sizeof rows);
+  return rows;
+}
+bool is_compressed(const arrow::ipc::Message& message) {
   const auto& custom = message.custom_metadata();
-  return field != 0 || (custom && custom->Contains("ARROW:experimental_compression"));  // as written in 2020
+  return header_field(message, 3) != nullptr ||
+         (custom && custom->Contains("ARROW:experimental_compression"));  // as written in 2020
 }
 
 }  // namespace
@@ -120,24 +132,40 @@ IpcBatches::Message IpcBatches::next_message() {
 }
 
 std::optional<IpcBatch> IpcBatches::next() {
-  while (true) {
+  while (!ended_) {
     const Message message = next_message();
-    if (!message.head) return std::nullopt;
+    if (!message.head) {
+      ended_ = true;
+      break;
+    }
     switch (message.head->type()) {
       case arrow::ipc::MessageType::RECORD_BATCH:
-        return IpcBatch{batches_++, message.head->metadata(), message.body_begin, message.body_bytes,
-                        says_compressed(*message.head)};
+        return batch_of(message);
       case arrow::ipc::MessageType::DICTIONARY_BATCH:
         continue;  // of columns that are not read
       default:
         fail("expected a record batch, found another kind of Arrow message", message.begin);
     }
   }
+  return std::nullopt;
 }
 
-std::shared_ptr<arrow::RecordBatch> IpcBatches::read(const IpcBatch& batch, const std::vector<int>& fields) const {
+IpcBatch IpcBatches::batch_of(const Message& message) {
+  IpcBatch batch;
+  batch.number = batches_++;
+  batch.rows = rows_of(*message.head);
+  if (batch.rows < 0) fail(fmt::format("damaged: a record batch of {} rows", batch.rows), message.begin);
+  batch.metadata = message.head->metadata();
+  batch.body_begin = message.body_begin;
+  batch.body_bytes = message.body_bytes;
+  batch.compressed = is_compressed(*message.head);
+  return batch;
+}
+
+std::shared_ptr<arrow::RecordBatch> IpcBatches::read(const IpcBatch& batch, const std::vector<int>& fields,
+                                                     arrow::MemoryPool* pool) const {
   arrow::ipc::IpcReadOptions options = arrow::ipc::IpcReadOptions::Defaults();
-  options.memory_pool = arrow_pool();
+  options.memory_pool = pool;
   options.use_threads = false;
   options.included_fields = fields;
   const auto body = batch_body(file_, batch.body_begin, batch.body_bytes, batch.compressed);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/units.h"
@@ -155,6 +156,31 @@ RecordColumns::RecordColumns(const arrow::RecordBatch& batch, const ReadOptions&
     group.emplace(*batch.column_data(schema.GetFieldIndex(options.group_column)),
                   ColumnName{shown, options.group_column, first_row});
   }
+}
+
+RecordCollector::RecordCollector(const InputFile& file, const ReadOptions& options, const RecordFields& fields) {
+  shard_.ids_column = options.ids_column;
+  shard_.files = {file.path};
+  shard_.record_begin = {0};
+  shard_.not_carried = fields.not_read();
+}
+
+void RecordCollector::add(const RecordRun& run) {
+  for (const std::int64_t length : run.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
+  add_groups(run.groups, groups_, shard_.groups);
+  shard_.null_records += run.null_records;
+  shard_.padding.sequences += run.padding.sequences;
+  shard_.padding.tokens += run.padding.tokens;
+}
+
+OpenedShard RecordCollector::finish() {
+  shard_.groups.keys = groups_.keys();
+  return std::move(shard_);
+}
+
+std::int64_t rows_to_read(const ReadOptions& options, const OpenContext& context) {
+  if (options.limit == 0) return std::numeric_limits<std::int64_t>::max();
+  return std::max<std::int64_t>(options.limit - context.first_record, 0);
 }
 
 RecordRun read_records(const RecordColumns& columns, std::int64_t first, std::int64_t count, const ReadOptions& options) {

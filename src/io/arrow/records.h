@@ -10,6 +10,7 @@
 
 #include "io/arrow/columns.h"
 #include "io/formats/format.h"
+#include "io/formats/group_column.h"
 
 namespace shardpack {
 
@@ -50,6 +51,23 @@ struct RecordRun {
   std::int64_t null_records = 0;
   RemovedCount padding;
 };
+
+/// Puts the runs of a file together, in order: all but where the tokens lie.
+class RecordCollector {
+ public:
+  RecordCollector(const InputFile& file, const ReadOptions& options, const RecordFields& fields);
+
+  OpenedShard& shard() { return shard_; }
+  void add(const RecordRun& run);
+  OpenedShard finish();
+
+ private:
+  OpenedShard shard_;
+  GroupNumbering groups_;
+};
+
+/// How many rows of the file may be read, by --limit.
+std::int64_t rows_to_read(const ReadOptions& options, const OpenContext& context);
 
 /// The records of rows [first, first + count). \throws Error{bad_data} naming file and row for nulls that the options do not
 /// drop, and for a mask that does not fit the ids.

@@ -52,7 +52,8 @@ bool begins_arrow_stream(std::string_view head) {
 
 bool matches_hf(const FormatProbe& probe) {
   std::error_code ignored;
-  const std::filesystem::path folder = std::filesystem::path(probe.file.path).parent_path();
+  const std::filesystem::path path(probe.file.path), folder = path.parent_path();
+  if (path.filename() == "state.json") return probe.head.find("\"_indices_data_files\"") != std::string_view::npos;
   return matches_arrow(probe) && std::filesystem::exists(folder / "state.json", ignored);
 }
 

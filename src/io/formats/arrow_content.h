@@ -14,7 +14,7 @@ inline constexpr std::string_view kParquetMagic = "PAR1";
 /// a size alone.
 bool begins_arrow_stream(std::string_view head);
 
-/// A stream beside the state.json of `datasets`.
+/// A stream beside the state.json of `datasets`, or that file itself where it names an indices table.
 bool matches_hf(const FormatProbe& probe);
 /// A stream or a file (Feather version 2 is one), wherever it lies.
 bool matches_arrow(const FormatProbe& probe);

@@ -23,7 +23,6 @@ struct Magic {
 using std::string_view_literals::operator""sv;
 
 constexpr std::array kMagics{
-    Magic{0, "PAR1"sv, "an Apache Parquet file", kConvert},
     Magic{0, "FEA1"sv, "a Feather version 1 file", kConvert},
     Magic{0, "\x89HDF\r\n\x1a\n"sv, "an HDF5 file", kConvert},
     Magic{0, "PK\3\4"sv, "a ZIP archive (.npz, or saved by torch)", "save the arrays with numpy.save, one .npy each"},

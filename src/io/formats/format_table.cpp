@@ -44,6 +44,7 @@ constexpr std::array kFormats{
     Format{{"llmc", "llm.c and modded-nanogpt .bin", "the end-of-text id that begins each document"}, matches_llmc, open_llmc},
     Format{{"hf", "Hugging Face save_to_disk folder", "rows"}, matches_hf, open_hf, true},
     Format{{"arrow", "Arrow IPC stream or file, Feather", "rows"}, matches_arrow, open_arrow, true},
+    Format{{"parquet", "Parquet", "rows"}, matches_parquet, open_parquet, true},
     Format{
         {"npy", "NPY array of integers", "rows, a sidecar X.lengths.npy or X.offsets.npy, or --eos-id"}, matches_npy, open_npy},
     Format{

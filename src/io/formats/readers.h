@@ -25,6 +25,7 @@ OpenedShard open_datatrove(const InputFile& file, const ReadOptions& options, co
 /// build they throw Error{limit} with what to install.
 OpenedShard open_hf(const InputFile& file, const ReadOptions& options, const OpenContext& context);
 OpenedShard open_arrow(const InputFile& file, const ReadOptions& options, const OpenContext& context);
+OpenedShard open_parquet(const InputFile& file, const ReadOptions& options, const OpenContext& context);
 
 bool matches_llmc(const FormatProbe& probe);
 OpenedShard open_llmc(const InputFile& file, const ReadOptions& options, const OpenContext& context);

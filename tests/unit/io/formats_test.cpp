@@ -635,7 +635,7 @@ TEST_CASE("an unknown format suggests the nearest") {
   CHECK(failure.code == ErrorCode::usage);
   CHECK(contains(failure.what, "did you mean megatron?"));
   options.format = "qqqqqq";
-  CHECK(contains(opener.failure({folder.path("a.bin")}, options).what, "the formats are llmc, hf, arrow, npy, megatron"));
+  CHECK(contains(opener.failure({folder.path("a.bin")}, options).what, "the formats are llmc, hf, arrow, parquet, npy, megatron"));
   CHECK(input_format_summaries().size() == input_formats().size());
 }
 
