@@ -186,8 +186,8 @@ void TokenTable::decode(std::int64_t first, std::span<const std::byte> stored, s
 }
 
 std::string bad_id_message(const std::string& column, std::int64_t index, const std::string& value) {
-  return fmt::format("{}[{}] is {}; token ids are whole numbers from 0 to 4,294,967,295 (--ids-column names another column)", column,
-                     with_commas(index), value);
+  return fmt::format("{}[{}] is {}; token ids are whole numbers from 0 to 4,294,967,295 (--ids-column names another column)",
+                     column, with_commas(index), value);
 }
 
 std::optional<TokenTable::BadId> TokenTable::first_bad(std::int64_t first, std::span<const std::byte> stored) const {

@@ -151,6 +151,7 @@ std::optional<IpcBatch> IpcBatches::next() {
 }
 
 IpcBatch IpcBatches::batch_of(const Message& message) {
+  if (message.head->header() == nullptr) fail("damaged: a record batch without a description", message.begin);
   IpcBatch batch;
   batch.number = batches_++;
   batch.rows = rows_of(*message.head);

@@ -34,8 +34,8 @@ class IpcBatches {
 
   const arrow::Schema& schema() const { return *schema_; }
 
-  /// None at the end and ever after. The stream must say its end itself: a file that was cut short between two batches has lost some.
-  /// \throws Error{bad_data} with the byte where a message is damaged or goes on behind the end of the file.
+  /// None at the end and ever after. The stream must say its end itself: a file that was cut short between two batches has lost
+  /// some. \throws Error{bad_data} with the byte where a message is damaged or goes on behind the end of the file.
   std::optional<IpcBatch> next();
 
   /// The arrays of the fields with these numbers (ascending), in this order. Uncompressed buffers stay in the file as

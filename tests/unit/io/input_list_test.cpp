@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "shardpack/error.h"
@@ -126,6 +127,37 @@ TEST_CASE("what is never a shard is left out of folders, and nothing else") {
   CHECK(names({folder.path("*")}) == Names{"a.npy", "unknown.xyz"});
   CHECK(names({folder.path("README.md")}) == Names{"README.md"});  // given by name: opening it says what it is
   CHECK(names({folder.path(".hidden.npy")}) == Names{".hidden.npy"});
+}
+
+TEST_CASE("a saved dataset is the files of its state.json, in that order") {
+  const TempFolder folder;
+  for (const char* name : {"d/train/b.arrow", "d/train/a.arrow", "d/train/cache-1.arrow", "d/test/x.arrow", "z/y.npy"})
+    folder.write(name, "x");
+  folder.write("d/train/state.json", R"({"_data_files": [{"filename": "b.arrow"}, {"filename": "a.arrow"}]})");
+  folder.write("d/test/state.json",
+               R"({"_data_files": [{"filename": "x.arrow"}], "_indices_data_files": [{"filename": "i.arrow"}]})");
+  CHECK(names({folder.path("d/train")}) == Names{"b.arrow", "a.arrow"});
+  CHECK(names({folder.path("d/test")}) == Names{"state.json"});
+  CHECK(names({folder.path("*")}) == Names{"d/test/state.json", "d/train/b.arrow", "d/train/a.arrow", "z/y.npy"});
+
+  folder.write("d/dataset_dict.json", R"({"splits": ["train", "test"]})");
+  CHECK(failure({folder.path("d")}).code == ErrorCode::usage);
+  CHECK(failure({folder.path("d")}).what.find("train, test") != std::string::npos);
+  ReadOptions options;
+  options.split = "train";
+  CHECK(list_inputs({folder.path("d")}, options).size() == 2);
+  CHECK(list_inputs({folder.path("d")}, options)[0].name == "train/b.arrow");
+  for (const auto& [split, input] : {std::pair("tain", "d"), std::pair("train", "z")}) {
+    options.split = split;
+    CHECK_THROWS_AS(list_inputs({folder.path(input)}, options), Error);
+  }
+  folder.write("d/dataset_dict.json", R"({"splits": ["test"]})");
+  CHECK(names({folder.path("d")}) == Names{"test/state.json"});
+
+  folder.write("z/state.json", R"({"_data_files": [{"filename": "gone.arrow"}]})");
+  CHECK(failure({folder.path("z")}).code == ErrorCode::io);
+  folder.write("z/state.json", R"({"_data_files": [{"filename": "../d/train/a.arrow/../../../escape"}]})");
+  CHECK(failure({folder.path("z")}).code == ErrorCode::bad_data);
 }
 
 TEST_CASE("links are followed to files and folders, and never round in a loop") {
