@@ -49,7 +49,12 @@ File File::temporary(const std::string& folder) {
     std::string name = folder + "/.shardpack-spool-XXXXXX";
     descriptor = sys::open_temporary(name.data(), O_CLOEXEC);
     if (descriptor < 0) throw_errno("create a temporary file in", folder);
-    sys::unlink(name.c_str());
+    if (sys::unlink(name.c_str()) != 0) {  // or it would be published with what is in the folder
+      const int error = errno;
+      sys::close(descriptor);
+      errno = error;
+      throw_errno("create a temporary file in", folder);
+    }
   }
   return File(descriptor, "temporary file in " + folder);
 }
