@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "shardpack/column.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -17,7 +18,8 @@ enum class NullRow : std::uint8_t { error, drop };
 /// How inputs are read. Part of what decides the bytes, so it is recorded in the manifest.
 struct ReadOptions {
   std::string format;                    ///< name in the table; empty = found by content, then sidecar, then suffix
-  std::string ids_column = "input_ids";  ///< JSONL
+  std::string ids_column = "input_ids";  ///< of records with named columns
+  ColumnChoice columns;                  ///< which others are carried along
   std::string split;                     ///< of a dataset with several (dataset_dict.json); empty = it has one
   Unit unit = Unit::document;
   NullRow null_row = NullRow::error;

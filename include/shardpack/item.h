@@ -56,6 +56,7 @@ struct RemovedCount {
   std::int64_t sequences =
       0;  ///< without any segment in the rows; for `truncated` and `padding`: touched, whatever became of the rest
   std::int64_t tokens = 0;
+  std::int64_t loss_tokens = 0;  ///< of these; stays 0 where no column tells them
 };
 using RemovedCounts = std::array<RemovedCount, kRemovalCauses.size()>;  // index = RemovalCause
 

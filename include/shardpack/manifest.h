@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "shardpack/column.h"
 #include "shardpack/fingerprint.h"
 #include "shardpack/group_key.h"
 #include "shardpack/item.h"
@@ -23,8 +24,9 @@ struct ManifestFile {
 struct ManifestShard {
   std::string folder;
   std::int64_t rows = 0, tokens = 0, segments = 0;  ///< tokens: real ones, added ones included
-  Fingerprint fingerprint;                          ///< of its source tokens
+  Fingerprint fingerprint;                          ///< of its source tokens and what the columns hold for them
   std::vector<ManifestFile> files;
+  std::int64_t loss_tokens = 0;  ///< stays 0 where no column tells them
 };
 
 /// The rows of one value of the group column.
@@ -71,7 +73,10 @@ struct Manifest {
   bool derived = true;   ///< segment and position ids are written
   std::string compress;  ///< "" or "zstd:LEVEL"
 
+  std::vector<Column> columns;  ///< ascending by name
   std::vector<std::string> not_carried;
+  std::string loss_column;  ///< "" where no column tells which tokens take part in the loss
+  std::int64_t source_loss_tokens = 0, loss_tokens = 0;
   /// Every option that decides the bytes, in a fixed order: name and value as JSON text ("\"error\"", "0", "null", "true").
   std::vector<std::pair<std::string, std::string>> options;
   std::vector<ManifestSource> sources;

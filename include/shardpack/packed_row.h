@@ -5,6 +5,8 @@
 //   token ids     padding holds the pad id. A real token may equal it: boundaries come from lengths, never from ids.
 //   segment ids   1..k in row order; 0 on padding, inside a segment's slots as well as at the row's end.
 //   position ids  position_start, +1, ... in every segment; 0 on padding.
+//   columns       a value for each source token; fill_value() on padding and on added tokens. What belongs to a whole sequence
+//                 belongs to each of its segments.
 #pragma once
 
 #include <cstddef>
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "shardpack/byte_buffer.h"
+#include "shardpack/column.h"
 #include "shardpack/item.h"
 #include "shardpack/types.h"
 
@@ -40,6 +43,7 @@ struct RowBlock {
   ByteBuffer ids;                       ///< rows * row_tokens ids, complete with added tokens and padding
   std::vector<std::int64_t> row_begin;  ///< rows + 1 entries into segments, the first 0
   std::vector<RowSegment> segments;
+  std::vector<ColumnValues> columns;  ///< one for each of the dataset's columns: values of slots, or of segments
 };
 
 /// Fill `out` (row_tokens entries) with the segment ids, or the position ids, of one row. Id is std::uint16_t or std::uint32_t.

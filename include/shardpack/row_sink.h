@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "shardpack/byte_buffer.h"
+#include "shardpack/column.h"
 #include "shardpack/manifest.h"
 #include "shardpack/packed_row.h"
 
@@ -19,11 +20,13 @@ struct ShardPlan {
   Length row_tokens = 0;
   IdType id_type = IdType::u16;
   std::uint32_t position_start = 0;
-  bool derived = true;                   ///< write segment and position ids
-  bool write_added = false;              ///< some segment of the dataset has an added token
-  bool write_slots = false;              ///< some segment's slots differ from its length
-  std::int32_t max_segments_in_row = 0;  ///< decides the segment ids' dtype
-  int zstd_level = 0;                    ///< 0 = not compressed
+  bool derived = true;                    ///< write segment and position ids
+  bool write_added = false;               ///< some segment of the dataset has an added token
+  bool write_slots = false;               ///< some segment's slots differ from its length
+  std::int32_t max_segments_in_row = 0;   ///< decides the segment ids' dtype
+  int zstd_level = 0;                     ///< 0 = not compressed
+  std::vector<Column> columns;            ///< the dataset's
+  std::vector<std::int64_t> list_values;  ///< for each column: how many values the shard has, where its kind is list or text
 };
 
 /// One file's part of an encoded block.

@@ -1,9 +1,12 @@
-// Random access to the tokens of the inputs, whatever their format.
+// Random access to the tokens of the inputs and to what belongs to them, whatever their format.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "shardpack/column.h"
 #include "shardpack/sequence_index.h"
 #include "shardpack/types.h"
 
@@ -27,6 +30,18 @@ class SequenceSource {
   /// u32, with room for every destination; ids are checked to fit.
   /// Thread-safe. \throws Error{bad_data} for an id that does not fit, Error{io} when a file shrank or cannot be read.
   virtual void read_block(std::vector<TokenRequest>& requests, IdType type, void* ids) const = 0;
+
+  /// What is carried along beside the ids, ascending by name.
+  virtual std::span<const Column> columns() const { return {}; }
+
+  /// read_block() for a column of kind token: values of its type, at the same places.
+  virtual void read_tokens(std::size_t column, std::span<const TokenRequest> requests, std::byte* values) const;
+
+  /// A column of another kind: what each of `sequences` has of it, in their order. Thread-safe, as is read_tokens().
+  virtual ColumnValues read_values(std::size_t column, std::span<const SequenceId> sequences) const;
+
+  /// How many values `sequence` has in a column of kind list or text.
+  virtual std::int64_t value_count(std::size_t column, SequenceId sequence) const;
 
   /// \throws Error{io} when an input changed its size or modification time since it was opened: then what was read may be a
   /// mixture.

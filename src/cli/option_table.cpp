@@ -11,6 +11,7 @@
 #include "base/nearest.h"
 #include "base/units.h"
 #include "cli/memory.h"
+#include "io/column_choice.h"
 #include "shardpack/error.h"
 #include "shardpack/formats.h"
 #include "shardpack/packer.h"
@@ -649,6 +650,11 @@ constexpr Option kOptions[] = {
     {"--ids-column", "NAME", "input_ids", Section::reading, kReaders | kInspect, kNone, Kind::plain,
      "the column that holds the token ids (JSON lines: the key)",
      [](S& s, const V& v) { s.pack.read.ids_column = text(v); }},
+    {"--columns", "A,B", "aligned", Section::reading, kScan | kPack, kNone, Kind::plain,
+     "columns to carry beside the ids: aligned (those with a value for each token, and single numbers), all, none, or names; "
+     "aligned,NAME adds one. NAME:KIND says what it is (token, sequence, list, text), NAME:KIND:ALIGNMENT what its values speak "
+     "of (plain, minus100, target-shifted)",
+     [](S& s, const V& v) { s.pack.read.columns = parse_column_choice(text(v)); }},
     {"--unit", "document|sequence", "document", Section::reading, kReaders | kInspect, kNone, Kind::plain,
      "Megatron: what is one sequence",
      [](S& s, const V& v) { s.pack.read.unit = static_cast<Unit>(choice(v)); }},

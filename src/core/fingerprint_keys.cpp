@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "base/rng.h"
+#include "core/column_values.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -38,27 +39,35 @@ Fingerprint Fingerprint::from_hex(const std::string& text) {
 FingerprintKeys::FingerprintKeys(std::int64_t longest_sequence, std::string_view column) {
   const OddPair key = draw(RandomPurpose::column_key, hash64(column));
   column_ = {key.low, key.high};
-  positions_.resize(static_cast<std::size_t>(std::clamp<std::int64_t>(longest_sequence, 0, kMaxTablePositions)));
-  for (std::size_t position = 0; position < positions_.size(); ++position) {
+  std::vector<Key> positions(static_cast<std::size_t>(std::clamp<std::int64_t>(longest_sequence, 0, kMaxTablePositions)));
+  for (std::size_t position = 0; position < positions.size(); ++position) {
     const OddPair pair = draw(RandomPurpose::position_key, position);
-    positions_[position] = {pair.low, pair.high};
+    positions[position] = {pair.low, pair.high};
   }
+  positions_ = std::make_shared<const std::vector<Key>>(std::move(positions));
 }
 
-template <class Id>
-Fingerprint FingerprintKeys::sum(SequenceId record, std::int64_t first_position, std::span<const Id> values) const {
+FingerprintKeys FingerprintKeys::of_column(std::string_view column) const {
+  FingerprintKeys keys = *this;
+  const OddPair key = draw(RandomPurpose::column_key, hash64(column));
+  keys.column_ = {key.low, key.high};
+  return keys;
+}
+
+template <class Value>
+Fingerprint FingerprintKeys::sum(SequenceId record, std::int64_t first_position, std::span<const Value> values) const {
   Fingerprint total;
-  const std::int64_t in_table = std::clamp<std::int64_t>(static_cast<std::int64_t>(positions_.size()) - first_position, 0,
+  const std::int64_t in_table = std::clamp<std::int64_t>(static_cast<std::int64_t>(positions_->size()) - first_position, 0,
                                                          static_cast<std::int64_t>(values.size()));
-  const Key* const keys = positions_.data() + (in_table > 0 ? first_position : 0);
+  const Key* const keys = positions_->data() + (in_table > 0 ? first_position : 0);
   for (std::int64_t i = 0; i < in_table; ++i) {
-    const std::uint64_t value = std::uint64_t{values[static_cast<std::size_t>(i)]} + 1;
+    const std::uint64_t value = fingerprint_value(values[static_cast<std::size_t>(i)]) + 1;
     total.low += keys[i].low * value;
     total.high += keys[i].high * value;
   }
   for (std::int64_t i = in_table; i < static_cast<std::int64_t>(values.size()); ++i) {
     const OddPair key = draw(RandomPurpose::position_key, static_cast<std::uint64_t>(first_position + i));
-    const std::uint64_t value = std::uint64_t{values[static_cast<std::size_t>(i)]} + 1;
+    const std::uint64_t value = fingerprint_value(values[static_cast<std::size_t>(i)]) + 1;
     total.low += key.low * value;
     total.high += key.high * value;
   }
@@ -73,6 +82,16 @@ Fingerprint FingerprintKeys::of(SequenceId record, std::int64_t first, std::span
 }
 Fingerprint FingerprintKeys::of(SequenceId record, std::int64_t first, std::span<const std::uint32_t> values) const {
   return sum(record, first, values);
+}
+
+Fingerprint FingerprintKeys::of(SequenceId record, std::int64_t first, ValueType type, const std::byte* values,
+                                std::int64_t count) const {
+  return visit_values(type, values, count, [&](auto typed) { return sum(record, first, typed); });
+}
+
+Fingerprint FingerprintKeys::of_text(SequenceId record, std::string_view text) const {
+  const std::uint64_t hash = hash64(text);
+  return sum(record, 0, std::span<const std::uint64_t>(&hash, 1));
 }
 
 }  // namespace shardpack

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "core/column_values.h"
 
 namespace shardpack {
 
@@ -90,13 +91,104 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
   return block;
 }
 
-void fill_gaps(RowBlock& block, const FillIds& fill) {
-  block.id_type == IdType::u16 ? fill_gaps_as<std::uint16_t>(block, fill) : fill_gaps_as<std::uint32_t>(block, fill);
+void read_columns(const SequenceSource& source, std::span<const TokenRequest> requests,
+                  std::span<const std::int64_t> first_values, RowBlock& block) {
+  const std::span<const Column> columns = source.columns();
+  block.columns.resize(columns.size());
+  std::vector<SequenceId> sequences;
+  for (const RowSegment& segment : block.segments)
+    sequences.push_back(source.index().first_sequence(segment.file) + segment.record);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    ColumnValues& values = block.columns[c];
+    if (columns[c].kind == ColumnKind::token) {
+      values.bytes.resize(static_cast<std::size_t>(block.rows * block.row_tokens * info(columns[c].type).bytes));
+      source.read_tokens(c, requests, values.bytes.data());
+    } else {
+      values = source.read_values(c, sequences);
+      for (std::int64_t& begin : values.begin) begin += first_values[c];
+    }
+  }
 }
 
-Fingerprint fingerprint_of(const RowBlock& block, const FingerprintKeys& keys, const SequenceIndex& index) {
-  return block.id_type == IdType::u16 ? fingerprint_as<std::uint16_t>(block, keys, index)
-                                      : fingerprint_as<std::uint32_t>(block, keys, index);
+void fill_gaps(RowBlock& block, const FillIds& fill, std::span<const Column> columns) {
+  block.id_type == IdType::u16 ? fill_gaps_as<std::uint16_t>(block, fill) : fill_gaps_as<std::uint32_t>(block, fill);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].kind != ColumnKind::token) continue;
+    std::byte* const values = block.columns[c].bytes.data();
+    const auto fill_from = [&](std::int64_t from, std::int64_t to) {
+      fill_values(columns[c], values + from * info(columns[c].type).bytes, to - from);
+    };
+    walk(
+        block,
+        [&](const RowSegment& segment, std::int64_t at) {
+          if (segment.added & kAddedBos) fill_from(at, at + 1);
+          if (segment.added & kAddedEos) fill_from(at + segment.length() - 1, at + segment.length());
+        },
+        fill_from);
+  }
+}
+
+namespace {
+
+Fingerprint fingerprint_of_tokens(const RowBlock& block, const Column& column, const ColumnValues& values,
+                                  const FingerprintKeys& keys, const SequenceIndex& index) {
+  const int bytes = info(column.type).bytes;
+  Fingerprint total;
+  walk(
+      block,
+      [&](const RowSegment& segment, std::int64_t at) {
+        const SequenceId record = index.first_sequence(segment.file) + segment.record;
+        const std::int64_t first = at + (segment.added & kAddedBos);
+        total += keys.of(record, segment.first_token, column.type, values.bytes.data() + first * bytes, segment.tokens);
+      },
+      [](std::int64_t, std::int64_t) {});
+  return total;
+}
+
+Fingerprint fingerprint_of_sequences(const RowBlock& block, const Column& column, const ColumnValues& values,
+                                     const FingerprintKeys& keys, const SequenceIndex& index, bool single_segments) {
+  Fingerprint total;
+  for (std::size_t s = 0; s < block.segments.size(); ++s) {
+    const RowSegment& segment = block.segments[s];
+    if (!counts_whole_sequence(segment.first_token, single_segments)) continue;
+    total += fingerprint_of_sequence(column, values, s, keys, index.first_sequence(segment.file) + segment.record);
+  }
+  return total;
+}
+
+}  // namespace
+
+Fingerprint fingerprint_of_sequence(const Column& column, const ColumnValues& values, std::size_t i, const FingerprintKeys& keys,
+                                    SequenceId record) {
+  const bool listed = column.kind != ColumnKind::sequence;
+  const std::int64_t first = listed ? values.begin[i] - values.begin[0] : static_cast<std::int64_t>(i);
+  const std::int64_t count = listed ? values.begin[i + 1] - values.begin[i] : 1;
+  const std::byte* const at = values.bytes.data() + first * info(column.type).bytes;
+  if (column.kind == ColumnKind::text) {
+    return keys.of_text(record, std::string_view(reinterpret_cast<const char*>(at), static_cast<std::size_t>(count)));
+  }
+  return keys.of(record, 0, column.type, at, count);
+}
+
+Fingerprint fingerprint_of(const RowBlock& block, const DatasetKeys& keys, const SequenceIndex& index,
+                           std::span<const Column> columns, bool single_segments) {
+  Fingerprint total = block.id_type == IdType::u16 ? fingerprint_as<std::uint16_t>(block, keys.ids, index)
+                                                   : fingerprint_as<std::uint32_t>(block, keys.ids, index);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    total += columns[c].kind == ColumnKind::token
+                 ? fingerprint_of_tokens(block, columns[c], block.columns[c], keys.columns[c], index)
+                 : fingerprint_of_sequences(block, columns[c], block.columns[c], keys.columns[c], index, single_segments);
+  }
+  return total;
+}
+
+std::int64_t loss_tokens_of(const RowBlock& block, std::span<const Column> columns) {
+  const int loss = loss_column(columns);
+  if (loss < 0) return 0;
+  const Column& column = columns[static_cast<std::size_t>(loss)];
+  // Padding and added tokens hold what takes no part, so all slots may be counted.
+  return count_loss_tokens(column, column.type, block.columns[static_cast<std::size_t>(loss)].bytes.data(),
+                           block.rows * block.row_tokens);
 }
 
 }  // namespace shardpack

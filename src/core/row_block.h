@@ -23,10 +23,29 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
                       IdType id_type, std::int64_t first_row, std::int64_t rows, std::int64_t shard_first_row,
                       std::vector<TokenRequest>& requests);
 
-/// Write added tokens and padding around the source tokens.
-void fill_gaps(RowBlock& block, const FillIds& fill);
+/// Read the values of all columns for a block that is laid out: those of tokens at the places of `requests`, those of whole
+/// sequences for each segment. `first_values`: for columns of kind list and text, the values of the shard's segments before.
+void read_columns(const SequenceSource& source, std::span<const TokenRequest> requests,
+                  std::span<const std::int64_t> first_values, RowBlock& block);
 
-/// Of all source tokens in the block, read back from its ids through the source map.
-Fingerprint fingerprint_of(const RowBlock& block, const FingerprintKeys& keys, const SequenceIndex& index);
+/// Write added tokens and padding around the source tokens, and fill_value() there in the columns.
+void fill_gaps(RowBlock& block, const FillIds& fill, std::span<const Column> columns = {});
+
+/// What whole sequences have of columns counts once for each sequence: at the segment with its first token, or at any when
+/// sequences have one segment alone and it may begin later (truncated at the start).
+constexpr bool counts_whole_sequence(std::int64_t first_token, bool single_segments) {
+  return first_token == 0 || single_segments;
+}
+
+/// Of all source tokens in the block, and of all that the columns hold for them, read back through the source map.
+Fingerprint fingerprint_of(const RowBlock& block, const DatasetKeys& keys, const SequenceIndex& index,
+                           std::span<const Column> columns = {}, bool single_segments = false);
+
+/// Of what sequence number `i` of `values` has of a column that is not of kind token.
+Fingerprint fingerprint_of_sequence(const Column& column, const ColumnValues& values, std::size_t i, const FingerprintKeys& keys,
+                                    SequenceId record);
+
+/// Tokens that take part in the loss, by the dataset's loss_column().
+std::int64_t loss_tokens_of(const RowBlock& block, std::span<const Column> columns);
 
 }  // namespace shardpack

@@ -1,8 +1,10 @@
 #include "shardpack/manifest.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <set>
@@ -92,9 +94,29 @@ void write_partitions(JsonWriter& json, const std::vector<ManifestPartition>& pa
   json.end_array();
 }
 
-void write_shards(JsonWriter& json, const std::vector<ManifestShard>& shards) {
+void write_columns(JsonWriter& json, const std::vector<Column>& columns) {
+  json.key("columns").begin_array(columns.empty());
+  for (const Column& column : columns) {
+    json.begin_object(kOnOneLine);
+    json.member("name", column.name).member("dtype", info(column.type).name);
+    json.member("alignment", kAlignments[static_cast<std::size_t>(column.alignment)]);
+    json.member("per", kColumnKinds[static_cast<std::size_t>(column.kind)]);
+    json.end_object();
+  }
+  json.end_array();
+}
+
+void write_loss(JsonWriter& json, const Manifest& manifest) {
+  if (manifest.loss_column.empty()) return;
+  json.key("loss").begin_object(kOnOneLine);
+  json.member("column", manifest.loss_column);
+  json.member("source_tokens", manifest.source_loss_tokens).member("tokens", manifest.loss_tokens);
+  json.end_object();
+}
+
+void write_shards(JsonWriter& json, const Manifest& manifest) {
   json.key("shards").begin_array();
-  for (const ManifestShard& shard : shards) write_shard(json, shard);
+  for (const ManifestShard& shard : manifest.shards) write_shard(json, shard);
   json.end_array();
 }
 
@@ -104,6 +126,7 @@ void write_shard(JsonWriter& json, const ManifestShard& shard) {
   json.begin_object();
   json.member("folder", shard.folder);
   json.member("rows", shard.rows).member("tokens", shard.tokens).member("segments", shard.segments);
+  if (shard.loss_tokens > 0) json.member("loss_tokens", shard.loss_tokens);
   json.member("fingerprint", shard.fingerprint.hex());
   write_files(json, shard.files);
   json.end_object();
@@ -137,8 +160,9 @@ std::string to_json(const Manifest& manifest) {
   json.member("position_start", manifest.position_start);
   json.member("derived", manifest.derived);
   json.member("compress", manifest.compress);
-  write_names(json, "columns", {});
+  write_columns(json, manifest.columns);
   write_names(json, "not_carried", manifest.not_carried);
+  write_loss(json, manifest);
   json.key("options").begin_object();
   for (const auto& [name, value] : manifest.options) json.key(name).raw(value);
   json.end_object();
@@ -148,7 +172,7 @@ std::string to_json(const Manifest& manifest) {
   json.member("packed", manifest.packed_fingerprint.hex());
   json.member("removed", manifest.removed_fingerprint.hex());
   json.end_object();
-  write_removed_counts(json, manifest.removed);
+  write_removed_counts(json, manifest.removed, !manifest.loss_column.empty());
   json.key("added").begin_object(kOnOneLine);
   json.member("eos", manifest.added_eos).member("bos", manifest.added_bos);
   json.end_object();
@@ -160,7 +184,7 @@ std::string to_json(const Manifest& manifest) {
   json.end_object();
   json.member("fill_rows", manifest.fill_rows);
   write_partitions(json, manifest.partitions);
-  write_shards(json, manifest.shards);
+  write_shards(json, manifest);
   write_files(json, manifest.files);
   json.end_object();
 
@@ -225,6 +249,31 @@ void read_ids(const Json& json, Manifest& manifest) {
   manifest.bos_id = optional_id("bos_id");
 }
 
+/// The entry of a table of names that `value` is; its number.
+template <class Names>
+std::size_t one_of(const Json& value, const Names& names) {
+  const std::string found = value.as_string();
+  const auto name = std::find(names.begin(), names.end(), found);
+  if (name == names.end()) value.fail(fmt::format("expected one of {}, found '{}'", fmt::join(names, ", "), found));
+  return static_cast<std::size_t>(name - names.begin());
+}
+
+std::vector<Column> read_columns(const Json& list) {
+  constexpr std::array<ValueType, 5> kTypes{ValueType::u8, ValueType::i32, ValueType::i64, ValueType::f32, ValueType::f64};
+  std::array<std::string_view, kTypes.size()> type_names;
+  for (std::size_t i = 0; i < kTypes.size(); ++i) type_names[i] = info(kTypes[i]).name;
+  std::vector<Column> columns(list.size());
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Json json = list.at(i);
+    columns[i].name = unique_name(json.at("name"), seen);
+    columns[i].type = kTypes[one_of(json.at("dtype"), type_names)];
+    columns[i].alignment = static_cast<Alignment>(one_of(json.at("alignment"), kAlignments));
+    columns[i].kind = static_cast<ColumnKind>(one_of(json.at("per"), kColumnKinds));
+  }
+  return columns;
+}
+
 std::vector<ManifestPartition> read_partitions(const Json& list) {
   std::vector<ManifestPartition> partitions(list.size());
   for (std::size_t i = 0; i < partitions.size(); ++i) {
@@ -260,6 +309,7 @@ ManifestShard read_shard(const Json& json, std::set<std::string>& seen) {
   shard.rows = read_count(json, "rows");
   shard.tokens = read_count(json, "tokens");
   shard.segments = read_count(json, "segments");
+  if (json.has("loss_tokens")) shard.loss_tokens = read_count(json, "loss_tokens");
   shard.fingerprint = fingerprint(json.at("fingerprint"));
   shard.files = read_files(json.at("files"));
   return shard;
@@ -287,8 +337,19 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   manifest.position_start = json.at("position_start").as_int(0, kMaxId);
   manifest.derived = json.at("derived").as_bool();
   manifest.compress = json.at("compress").as_string();
-  expect(json.at("columns"), "[]");
+  manifest.columns = read_columns(json.at("columns"));
   manifest.not_carried = strings(json.at("not_carried"));
+  if (json.has("loss")) {
+    const Json loss = json.at("loss");
+    const Json column = loss.at("column");
+    manifest.loss_column = column.as_string();
+    const bool is_there = std::any_of(manifest.columns.begin(), manifest.columns.end(), [&](const Column& carried) {
+      return carried.name == manifest.loss_column && carried.kind == ColumnKind::token;
+    });
+    if (!is_there) column.fail(fmt::format("'{}' is no column with a value for each token", manifest.loss_column));
+    manifest.source_loss_tokens = read_count(loss, "source_tokens");
+    manifest.loss_tokens = read_count(loss, "tokens");
+  }
   for (const auto& [name, value] : json.at("options").members()) manifest.options.emplace_back(name, value.dump());
   manifest.sources = read_sources(json.at("sources"));
   const Json fingerprints = json.at("fingerprint");

@@ -43,11 +43,12 @@ void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources)
   json.end_array();
 }
 
-void write_removed_counts(JsonWriter& json, const RemovedCounts& removed) {
+void write_removed_counts(JsonWriter& json, const RemovedCounts& removed, bool with_loss) {
   json.key("removed").begin_object();
   for (std::size_t cause = 0; cause < removed.size(); ++cause) {
     json.key(kRemovalCauses[cause]).begin_object(kOnOneLine);
     json.member("sequences", removed[cause].sequences).member("tokens", removed[cause].tokens);
+    if (with_loss) json.member("loss_tokens", removed[cause].loss_tokens);
     json.end_object();
   }
   json.end_object();
@@ -116,6 +117,7 @@ RemovedCounts read_removed_counts(const Json& json) {
   for (std::size_t cause = 0; cause < removed.size(); ++cause) {
     const Json counts = json.at(kRemovalCauses[cause]);
     removed[cause] = {read_count(counts, "sequences"), read_count(counts, "tokens")};
+    if (counts.has("loss_tokens")) removed[cause].loss_tokens = read_count(counts, "loss_tokens");
   }
   return removed;
 }

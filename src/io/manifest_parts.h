@@ -23,7 +23,8 @@ void write_shard(JsonWriter& json, const ManifestShard& shard);  ///< an entry o
 ManifestShard read_shard(const Json& json, std::set<std::string>& seen);
 
 void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources);  ///< the key "sources"
-void write_removed_counts(JsonWriter& json, const RemovedCounts& removed);         ///< the key "removed"
+/// The key "removed". `with_loss`: a column tells which tokens take part in the loss.
+void write_removed_counts(JsonWriter& json, const RemovedCounts& removed, bool with_loss = false);
 
 /// A manifest's text with the checksum as its last key. The hash is of all bytes before that line.
 std::string with_checksum(std::string text);

@@ -2,7 +2,9 @@
 // only hashes and appends, so plain and compressed files take the same way and any order of workers gives the same bytes.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -24,11 +26,11 @@ using Bytes = ByteBuffer;
 
 /// One file of a shard: what its elements are, and how a block's part of it is made.
 struct Array {
-  std::string_view stem;
-  IdType type;
+  std::string stem;
+  ValueType type;
   std::vector<std::int64_t> shape;
-  Bytes (*encode)(RowBlock& block, const ShardPlan& plan);
-  bool leading_zero = false;  ///< element 0 belongs to no block: row offsets begin with 0
+  std::function<Bytes(RowBlock& block, const ShardPlan& plan)> encode;
+  bool leading_zero = false;  ///< element 0 belongs to no block: offsets begin with 0
 };
 
 Bytes encode_ids(RowBlock& block, const ShardPlan&) { return std::move(block.ids); }
@@ -96,33 +98,58 @@ Bytes encode_row_offsets(RowBlock& block, const ShardPlan&) {
   return bytes;
 }
 
+/// The values of a column and, for lists, where each segment's end.
+void add_column(std::vector<Array>& arrays, const ShardPlan& plan, std::size_t number) {
+  const Column& column = plan.columns[number];
+  const auto encode_values = [number](RowBlock& block, const ShardPlan&) { return std::move(block.columns[number].bytes); };
+  switch (column.kind) {
+    case ColumnKind::token:
+      arrays.push_back({column.name, column.type, {plan.rows, plan.row_tokens}, encode_values});
+      return;
+    case ColumnKind::sequence:
+      arrays.push_back({column.name, column.type, {plan.segments}, encode_values});
+      return;
+    case ColumnKind::list:
+    case ColumnKind::text:
+      break;
+  }
+  const auto encode_ends = [number](RowBlock& block, const ShardPlan&) {
+    const std::span<const std::byte> ends = std::as_bytes(std::span(block.columns[number].begin).subspan(1));
+    return Bytes(ends.begin(), ends.end());
+  };
+  arrays.push_back({column.name, column.type, {plan.list_values[number]}, encode_values});
+  arrays.push_back({column.name + std::string(kOffsetsSuffix), ValueType::i64, {plan.segments + 1}, encode_ends, true});
+}
+
 /// The files of a shard, sorted by name, as the manifest lists them.
 std::vector<Array> arrays_of(const ShardPlan& plan) {
   constexpr std::int64_t kMaxU16 = std::numeric_limits<std::uint16_t>::max();
   const std::vector<std::int64_t> slots{plan.rows, plan.row_tokens}, segments{plan.segments};
   std::vector<Array> arrays;
-  arrays.push_back({"input_ids", plan.id_type, slots, encode_ids});
+  arrays.push_back({"input_ids", plan.id_type == IdType::u16 ? ValueType::u16 : ValueType::u32, slots, encode_ids});
   if (plan.derived) {
     const std::int64_t last_position = std::int64_t{plan.position_start} + plan.row_tokens - 1;
     ensure(last_position <= std::numeric_limits<std::uint32_t>::max(), "position ids of at most 32 bits");
     if (last_position <= kMaxU16) {
-      arrays.push_back({"position_ids", IdType::u16, slots, encode_position_ids<std::uint16_t>});
+      arrays.push_back({"position_ids", ValueType::u16, slots, encode_position_ids<std::uint16_t>});
     } else {
-      arrays.push_back({"position_ids", IdType::u32, slots, encode_position_ids<std::uint32_t>});
+      arrays.push_back({"position_ids", ValueType::u32, slots, encode_position_ids<std::uint32_t>});
     }
   }
-  arrays.push_back({"row_offsets", IdType::i64, {plan.rows + 1}, encode_row_offsets, true});
+  arrays.push_back({"row_offsets", ValueType::i64, {plan.rows + 1}, encode_row_offsets, true});
   if (plan.derived) {
     if (plan.max_segments_in_row <= kMaxU16) {
-      arrays.push_back({"segment_ids", IdType::u16, slots, encode_segment_ids<std::uint16_t>});
+      arrays.push_back({"segment_ids", ValueType::u16, slots, encode_segment_ids<std::uint16_t>});
     } else {
-      arrays.push_back({"segment_ids", IdType::u32, slots, encode_segment_ids<std::uint32_t>});
+      arrays.push_back({"segment_ids", ValueType::u32, slots, encode_segment_ids<std::uint32_t>});
     }
   }
-  if (plan.write_added) arrays.push_back({"seq_added", IdType::u8, segments, encode_seq_added});
-  arrays.push_back({"seq_lengths", IdType::i32, segments, encode_seq_lengths});
-  if (plan.write_slots) arrays.push_back({"seq_slots", IdType::i32, segments, encode_seq_slots});
-  arrays.push_back({"seq_source", IdType::i64, {plan.segments, 3}, encode_seq_source});
+  if (plan.write_added) arrays.push_back({"seq_added", ValueType::u8, segments, encode_seq_added});
+  arrays.push_back({"seq_lengths", ValueType::i32, segments, encode_seq_lengths});
+  if (plan.write_slots) arrays.push_back({"seq_slots", ValueType::i32, segments, encode_seq_slots});
+  arrays.push_back({"seq_source", ValueType::i64, {plan.segments, 3}, encode_seq_source});
+  for (std::size_t column = 0; column < plan.columns.size(); ++column) add_column(arrays, plan, column);
+  std::sort(arrays.begin(), arrays.end(), [](const Array& a, const Array& b) { return a.stem < b.stem; });
   return arrays;
 }
 

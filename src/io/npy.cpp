@@ -172,18 +172,20 @@ HeaderExtent header_extent(std::string_view head, std::int64_t file_bytes, const
   return extent;
 }
 
-struct IntegerDescr {
-  IdType type;
+struct NumberDescr {
+  ValueType type;
   bool big_endian;
+  bool boolean;  // a byte of 0 or 1
 };
-std::optional<IntegerDescr> integer_descr(std::string_view descr) {
+std::optional<NumberDescr> number_descr(std::string_view descr) {
   bool big_endian = false;
   if (!descr.empty() && std::string_view("<>|=").find(descr.front()) != std::string_view::npos) {
     big_endian = descr.front() == '>';
     descr.remove_prefix(1);
   }
-  for (const IdTypeInfo& candidate : kIdTypes) {
-    if (candidate.numpy.substr(1) == descr) return IntegerDescr{candidate.type, big_endian && candidate.bytes > 1};
+  if (descr == "b1") return NumberDescr{ValueType::u8, false, true};
+  for (const ValueTypeInfo& candidate : kValueTypes) {
+    if (candidate.numpy.substr(1) == descr) return NumberDescr{candidate.type, big_endian && candidate.bytes > 1, false};
   }
   return std::nullopt;
 }
@@ -210,9 +212,9 @@ NpyHeader parse_npy_header(std::string_view head, std::int64_t file_bytes, const
   NpyHeader header = DictReader(head.substr(text_begin, text_bytes), extent.text_begin, shown).read();
   header.data_begin = extent.text_begin + extent.text_bytes;
 
-  if (const std::optional<IntegerDescr> integer = integer_descr(header.descr)) {
+  if (const std::optional<NumberDescr> number = number_descr(header.descr)) {
     // Divided, not multiplied: the shape is only a claim, and its bytes may leave 63 bits.
-    const std::int64_t bytes = info(integer->type).bytes;
+    const std::int64_t bytes = info(number->type).bytes;
     const std::int64_t held = file_bytes - header.data_begin;
     std::int64_t elements = 0;
     try {
@@ -241,10 +243,19 @@ NpyHeader read_npy_header(const File& file) {
   return parse_npy_header(head, file_bytes, file.shown());
 }
 
+ValueType value_type(const NpyHeader& header, const std::string& shown, bool& big_endian) {
+  if (const std::optional<NumberDescr> number = number_descr(header.descr)) {
+    big_endian = number->big_endian;
+    return number->type;
+  }
+  return static_cast<ValueType>(integer_type(header, shown, big_endian));
+}
+
 IdType integer_type(const NpyHeader& header, const std::string& shown, bool& big_endian) {
-  if (const std::optional<IntegerDescr> integer = integer_descr(header.descr)) {
-    big_endian = integer->big_endian;
-    return integer->type;
+  const std::optional<NumberDescr> number = number_descr(header.descr);
+  if (number && !number->boolean && number->type <= ValueType::i64) {
+    big_endian = number->big_endian;
+    return static_cast<IdType>(number->type);  // the same order
   }
   const std::size_t kind_at = header.descr.find_first_not_of("<>|=");
   const char kind = kind_at == std::string::npos ? '\0' : header.descr[kind_at];

@@ -29,7 +29,7 @@ struct PackedArray::State {
     read_at(0, std::as_writable_bytes(std::span(head)));
     header = parse_npy_header(head, bytes, path);
     bool big_endian = false;
-    type = integer_type(header, path, big_endian);
+    type = value_type(header, path, big_endian);
     if (big_endian || header.fortran_order || header.shape.empty()) {
       throw Error(ErrorCode::bad_data, "not an array of rows in C order and little-endian", path);
     }
@@ -55,7 +55,7 @@ struct PackedArray::State {
   File plain;
   std::optional<ZstdSeekableReader> compressed;
   NpyHeader header;
-  IdType type = IdType::u16;
+  ValueType type = ValueType::u16;
   std::int64_t row_elements = 1;
 };
 
@@ -65,7 +65,7 @@ PackedArray::PackedArray(PackedArray&&) noexcept = default;
 PackedArray& PackedArray::operator=(PackedArray&&) noexcept = default;
 
 const std::string& PackedArray::path() const { return state_->path; }
-IdType PackedArray::type() const { return state_->type; }
+ValueType PackedArray::type() const { return state_->type; }
 const std::vector<std::int64_t>& PackedArray::shape() const { return state_->header.shape; }
 std::int64_t PackedArray::rows() const { return state_->header.shape.front(); }
 std::int64_t PackedArray::row_elements() const { return state_->row_elements; }
@@ -99,31 +99,35 @@ bool convert(std::span<const std::byte> stored, std::span<T> out) {
 }
 
 template <class T>
-bool convert(IdType type, std::span<const std::byte> stored, std::span<T> out) {
+bool convert(ValueType type, std::span<const std::byte> stored, std::span<T> out) {
   switch (type) {
-    case IdType::u8:
+    case ValueType::u8:
       return convert<std::uint8_t>(stored, out);
-    case IdType::i8:
+    case ValueType::i8:
       return convert<std::int8_t>(stored, out);
-    case IdType::u16:
+    case ValueType::u16:
       return convert<std::uint16_t>(stored, out);
-    case IdType::i16:
+    case ValueType::i16:
       return convert<std::int16_t>(stored, out);
-    case IdType::u32:
+    case ValueType::u32:
       return convert<std::uint32_t>(stored, out);
-    case IdType::i32:
+    case ValueType::i32:
       return convert<std::int32_t>(stored, out);
-    case IdType::u64:
+    case ValueType::u64:
       return convert<std::uint64_t>(stored, out);
-    case IdType::i64:
+    case ValueType::i64:
       return convert<std::int64_t>(stored, out);
+    case ValueType::f16:
+    case ValueType::f32:
+    case ValueType::f64:
+      break;
   }
   return false;
 }
 
 template <class T>
-bool is_stored_as(IdType type) {
-  return info(type).bytes == sizeof(T) && (info(type).name.front() == 'i') == std::is_signed_v<T>;
+bool is_stored_as(ValueType type) {
+  return type <= ValueType::i64 && info(type).bytes == sizeof(T) && (info(type).name.front() == 'i') == std::is_signed_v<T>;
 }
 
 }  // namespace

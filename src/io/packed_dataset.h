@@ -18,18 +18,18 @@ namespace shardpack {
 
 inline constexpr std::string_view kManifestName = "manifest.json";
 
-/// An array of integers in one file, `X.npy` or `X.npy.zst`. Immutable after construction, so thread-safe.
+/// An array of numbers in one file, `X.npy` or `X.npy.zst`. Immutable after construction, so thread-safe.
 /// A "row" is one index of the first dimension: row_tokens ids of input_ids.npy, three numbers of seq_source.npy.
 class PackedArray {
  public:
-  /// \throws Error{io} when it cannot be opened, Error{bad_data} when it is not a whole C-order little-endian integer array.
+  /// \throws Error{io} when it cannot be opened, Error{bad_data} when it is not a whole C-order little-endian array of numbers.
   explicit PackedArray(const std::string& path);
   ~PackedArray();
   PackedArray(PackedArray&&) noexcept;
   PackedArray& operator=(PackedArray&&) noexcept;
 
   const std::string& path() const;
-  IdType type() const;  ///< of the stored elements
+  ValueType type() const;  ///< of the stored elements
   const std::vector<std::int64_t>& shape() const;
   std::int64_t rows() const;          ///< shape()[0]
   std::int64_t row_elements() const;  ///< product of the other dimensions; 1 for a 1-D array
@@ -38,8 +38,8 @@ class PackedArray {
   /// \throws Error{bad_data} when the rows are not there or a compressed frame is damaged.
   void read_bytes(std::int64_t first_row, std::span<std::byte> out) const;
 
-  /// The same as integers, n = out.size() / row_elements(). \throws Error{bad_data} for a value that T cannot hold.
-  /// T is std::uint8_t, std::uint16_t, std::uint32_t, std::int32_t or std::int64_t.
+  /// The same as integers, n = out.size() / row_elements(). \throws Error{bad_data} for a value that T cannot hold, and for an
+  /// array of floating-point numbers. T is std::uint8_t, std::uint16_t, std::uint32_t, std::int32_t or std::int64_t.
   template <class T>
   void read(std::int64_t first_row, std::span<T> out) const;
   template <class T>

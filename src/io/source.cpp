@@ -13,6 +13,7 @@
 #include "base/checked.h"
 #include "base/units.h"
 #include "exec/ordered_map.h"
+#include "io/column_pass.h"
 #include "io/file_stamp.h"
 #include "io/formats/group_column.h"
 #include "io/input_list.h"
@@ -29,8 +30,13 @@ bool is_standard_input(const std::string& path) { return path == "-"; }
 
 class ShardSource final : public SequenceSource {
  public:
-  ShardSource(SequenceIndex index, std::vector<TokenTable> tables, std::vector<FileStamp> stamps)
-      : index_(std::move(index)), tables_(std::move(tables)), stamps_(std::move(stamps)) {}
+  ShardSource(SequenceIndex index, std::vector<TokenTable> tables, std::vector<Column> columns,
+              std::vector<std::vector<ColumnTable>> column_tables, std::vector<FileStamp> stamps)
+      : index_(std::move(index)),
+        tables_(std::move(tables)),
+        columns_(std::move(columns)),
+        column_tables_(std::move(column_tables)),
+        stamps_(std::move(stamps)) {}
 
   const SequenceIndex& index() const override { return index_; }
 
@@ -40,25 +46,52 @@ class ShardSource final : public SequenceSource {
     std::sort(requests.begin(), requests.end(), [](const TokenRequest& a, const TokenRequest& b) {
       return std::pair(a.sequence, a.first_token) < std::pair(b.sequence, b.first_token);
     });
-    try {
-      Stretch stretch;
-      for (const TokenRequest& request : requests) {
-        const SequencePlace place = index_.place(request.sequence);
-        ensure(request.first_token >= 0 && request.tokens >= 0 && request.first_token <= place.tokens - request.tokens,
-               "the tokens asked for are in the sequence");
-        const Stretch next{place.file, place.first_token + request.first_token, request.tokens, request.destination};
-        if (stretch.continues_with(next)) {
-          stretch.tokens += next.tokens;
-        } else {
-          read(stretch, type, ids);
-          stretch = next;
+    guarded([&] { for_each_stretch(requests, [&](const Stretch& stretch) { read(stretch, type, ids); }); });
+  }
+
+  std::span<const Column> columns() const override { return columns_; }
+
+  void read_tokens(std::size_t column, std::span<const TokenRequest> requests, std::byte* values) const override {
+    const ValueType type = columns_[column].type;
+    const auto read_stretch = [&](const Stretch& stretch) {
+      table(column, stretch.file)
+          .values.read(stretch.first, stretch.tokens, type, values + stretch.destination * info(type).bytes);
+    };
+    guarded([&] { for_each_stretch(requests, read_stretch); });
+  }
+
+  ColumnValues read_values(std::size_t column, std::span<const SequenceId> sequences) const override {
+    const Column& wanted = columns_[column];
+    const auto width = static_cast<std::size_t>(info(wanted.type).bytes);
+    ColumnValues result;
+    guarded([&] {
+      if (wanted.kind == ColumnKind::sequence) {
+        result.bytes.resize(sequences.size() * width);
+        for (std::size_t i = 0; i < sequences.size(); ++i) {
+          const SequencePlace place = index_.place(sequences[i]);
+          table(column, place.file).values.read(place.record, 1, wanted.type, result.bytes.data() + i * width);
         }
+        return;
       }
-      read(stretch, type, ids);
-    } catch (const Error&) {
-      check_unchanged();  // a file that was rewritten explains any fault in it
-      throw;
-    }
+      result.begin.push_back(0);
+      for (const SequenceId sequence : sequences) {
+        const SequencePlace place = index_.place(sequence);
+        const ColumnTable& list = table(column, place.file);
+        const std::int64_t first = list.begin[static_cast<std::size_t>(place.record)];
+        const std::int64_t count = list.begin[static_cast<std::size_t>(place.record) + 1] - first;
+        const std::size_t before = result.bytes.size();
+        result.bytes.resize(before + static_cast<std::size_t>(count) * width);
+        list.values.read(first, count, wanted.type, result.bytes.data() + before);
+        result.begin.push_back(result.begin.back() + count);
+      }
+    });
+    return result;
+  }
+
+  std::int64_t value_count(std::size_t column, SequenceId sequence) const override {
+    const SequencePlace place = index_.place(sequence);
+    const std::vector<std::int64_t>& begin = table(column, place.file).begin;
+    return begin[static_cast<std::size_t>(place.record) + 1] - begin[static_cast<std::size_t>(place.record)];
   }
 
   void check_unchanged() const override {
@@ -66,6 +99,17 @@ class ShardSource final : public SequenceSource {
   }
 
  private:
+  /// A file that was rewritten explains any fault in it.
+  template <class Read>
+  void guarded(Read read) const {
+    try {
+      read();
+    } catch (const Error&) {
+      check_unchanged();
+      throw;
+    }
+  }
+
   /// Tokens that lie together both in a file and in the buffer.
   struct Stretch {
     std::int32_t file = 0;
@@ -76,8 +120,29 @@ class ShardSource final : public SequenceSource {
     }
   };
 
+  template <class Visit>
+  void for_each_stretch(std::span<const TokenRequest> requests, Visit visit) const {
+    Stretch stretch;
+    for (const TokenRequest& request : requests) {
+      const SequencePlace place = index_.place(request.sequence);
+      ensure(request.first_token >= 0 && request.tokens >= 0 && request.first_token <= place.tokens - request.tokens,
+             "the tokens asked for are in the sequence");
+      const Stretch next{place.file, place.first_token + request.first_token, request.tokens, request.destination};
+      if (stretch.continues_with(next)) {
+        stretch.tokens += next.tokens;
+        continue;
+      }
+      if (stretch.tokens > 0) visit(stretch);
+      stretch = next;
+    }
+    if (stretch.tokens > 0) visit(stretch);
+  }
+
+  const ColumnTable& table(std::size_t column, std::int32_t file) const {
+    return column_tables_[static_cast<std::size_t>(file)][column];
+  }
+
   void read(const Stretch& stretch, IdType type, void* ids) const {
-    if (stretch.tokens == 0) return;
     const TokenTable& table = tables_[static_cast<std::size_t>(stretch.file)];
     ensure(table.file != nullptr, "the source was opened for random access");
     const auto tokens = static_cast<std::size_t>(stretch.tokens);
@@ -90,6 +155,8 @@ class ShardSource final : public SequenceSource {
 
   SequenceIndex index_;
   std::vector<TokenTable> tables_;  // by file
+  std::vector<Column> columns_;
+  std::vector<std::vector<ColumnTable>> column_tables_;  // by file, then as columns_
   std::vector<FileStamp> stamps_;
 };
 
@@ -115,6 +182,8 @@ void allow_open_files(std::size_t shards) {
 void cut_to_records(OpenedShard& shard, std::int64_t records) {
   if (static_cast<std::int64_t>(shard.record_begin.size()) - 1 <= records) return;
   ensure(!shard.facts, "formats that decode every token honour the limit themselves");
+  for (const ColumnTable& column : shard.columns)
+    ensure(!column.facts, "formats that decode every value honour the limit themselves");
   shard.record_begin.resize(static_cast<std::size_t>(records) + 1);
   shard.record_begin.shrink_to_fit();
   if (!shard.groups.of_record.empty()) shard.groups.of_record.resize(static_cast<std::size_t>(records));
@@ -191,8 +260,10 @@ std::int64_t total_bytes(const std::vector<InputFile>& inputs) {
 
 }  // namespace
 
-ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOptions& options, const ScanNeeds& needs,
+ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOptions& asked, const ScanNeeds& needs,
                           const RunContext& context) {
+  ReadOptions options = asked;
+  if (!needs.columns) options.columns = {.which = ColumnChoice::Which::none, .names = {}};
   const std::vector<InputFile> list = list_inputs(inputs, options);
   const Stage stage(context.progress, "scanning", total_bytes(list), "bytes");
   std::vector<OpenedFile> files = open_all(list, options, needs, context);
@@ -200,9 +271,17 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   if (needs.ends) end_ids = {options.bos_id, options.eos_id};
   ScanPassResult pass = run_scan_pass(files, end_ids, context);
 
+  const std::vector<ColumnFacts> column_facts = run_column_pass(files, context);
+
   ScannedSource scanned;
   std::vector<SourceFile> sources;
   std::vector<TokenTable> tables;
+  std::vector<std::vector<ColumnTable>> column_tables;
+  std::vector<Column> columns = columns_of(files, column_facts);
+  for (const ColumnFacts& facts : column_facts) scanned.totals.fingerprint += facts.fingerprint;
+  if (const int loss = loss_column(columns); loss >= 0) {
+    scanned.loss_tokens = column_facts[static_cast<std::size_t>(loss)].loss_tokens;
+  }
   std::vector<FileStamp> stamps;
   std::set<std::string> not_carried;
   for (std::size_t i = 0; i < files.size(); ++i) {
@@ -220,6 +299,7 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
     sources.push_back(std::move(source));
 
     tables.push_back(std::move(file.shard.ids));
+    column_tables.push_back(std::move(file.shard.columns));
     merge(scanned.totals, pass.facts[i]);
     scanned.padding.sequences += file.shard.padding.sequences;
     scanned.padding.tokens += file.shard.padding.tokens;
@@ -229,7 +309,8 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   scanned.not_carried.assign(not_carried.begin(), not_carried.end());
   SequenceIndex index(std::move(sources), std::move(pass.ends));
   if (!options.group_column.empty()) take_groups(files, index);
-  scanned.source = std::make_unique<ShardSource>(std::move(index), std::move(tables), std::move(stamps));
+  scanned.source = std::make_unique<ShardSource>(std::move(index), std::move(tables), std::move(columns),
+                                                 std::move(column_tables), std::move(stamps));
   scanned.source->check_unchanged();
   return scanned;
 }

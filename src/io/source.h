@@ -13,7 +13,8 @@ namespace shardpack {
 
 struct ScannedSource {
   std::unique_ptr<SequenceSource> source;
-  TokenFacts totals;  ///< hash stays empty: each file has its own
+  TokenFacts totals;  ///< the fingerprint takes the columns in; hash stays empty: each file has its own
+  std::int64_t loss_tokens = 0;
   RemovedCount padding;
   std::int64_t null_records = 0;
   std::vector<std::string> not_carried;  ///< sorted, each once
@@ -21,6 +22,7 @@ struct ScannedSource {
 
 struct ScanNeeds {
   bool random_access = true;  ///< tokens will be read again
+  bool columns = true;        ///< carry columns along; without, lengths and ids are all that is wanted
   bool ends = false;          ///< note which sequences begin with BOS and end with EOS (options.bos_id, options.eos_id)
 };
 

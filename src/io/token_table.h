@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/file.h"
+#include "io/value_table.h"
 #include "shardpack/fingerprint.h"
 #include "shardpack/group_key.h"
 #include "shardpack/item.h"
@@ -75,7 +76,8 @@ struct OpenedShard {
   GroupColumn groups;                      ///< empty without a group column
   std::int64_t null_records = 0;
   RemovedCount padding;                  ///< positions with attention_mask 0, left out of the table
-  std::vector<std::string> not_carried;  ///< columns that are not carried along
+  std::vector<ColumnTable> columns;      ///< carried along, ascending by name
+  std::vector<std::string> not_carried;  ///< columns that are not
   std::vector<std::string> warnings;     ///< one line each, for Diagnostics
   /// Set by formats that had to decode every token to find the boundaries; the scan pass reads the others itself.
   std::optional<TokenFacts> facts;

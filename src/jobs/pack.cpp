@@ -10,6 +10,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "core/column_values.h"
 #include "core/predictions.h"
 #include "io/json.h"
 #include "io/manifest_parts.h"
@@ -40,8 +41,7 @@ std::string parent_of(const std::string& output) {
 /// What a user would otherwise notice only when the training goes wrong.
 void warn_of_losses(const ScannedSource& scanned, Diagnostics& diagnostics) {
   if (!scanned.not_carried.empty()) {
-    diagnostics.warn(
-        fmt::format("not carried along: {}; this version packs token ids alone", fmt::join(scanned.not_carried, ", ")));
+    diagnostics.warn(fmt::format("not carried along: {}; --columns names what is", fmt::join(scanned.not_carried, ", ")));
   }
   if (scanned.source->index().tokens() == 0) diagnostics.warn("the inputs hold no token");
 }
@@ -108,7 +108,11 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.position_start = options.position_start;
   manifest.derived = options.derived;
   manifest.compress = options.zstd_level > 0 ? fmt::format("zstd:{}", options.zstd_level) : "";
+  const std::span<const Column> columns = scanned.source->columns();
+  manifest.columns.assign(columns.begin(), columns.end());
   manifest.not_carried = scanned.not_carried;
+  if (const int loss = loss_column(columns); loss >= 0) manifest.loss_column = columns[static_cast<std::size_t>(loss)].name;
+  manifest.source_loss_tokens = scanned.loss_tokens;
   manifest.options = recorded_options(options);
   manifest.sources = sources_of(index);
   manifest.source_fingerprint = scanned.totals.fingerprint;
@@ -137,13 +141,17 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
       .write_slots = totals.gaps_in_segments,
       .zstd_level = options.zstd_level,
       .shard_bytes = options.shard_bytes,
+      .columns = manifest.columns,
+      .single_segments = options.policy.overlong == Overlong::truncate && options.policy.truncate_side == TruncateSide::start,
   };
 }
 
 /// Bytes of all shards; 0 with compression, when it is not known before.
 std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& settings) {
   if (settings.zstd_level > 0) return 0;
-  const std::int64_t segment_bytes = 4 + 24 + (settings.write_added ? 1 : 0) + (settings.write_slots ? 4 : 0);
+  std::int64_t segment_bytes = 4 + 24 + (settings.write_added ? 1 : 0) + (settings.write_slots ? 4 : 0);
+  for (const Column& column : settings.columns)
+    segment_bytes += column.kind == ColumnKind::token ? 0 : info(column.type).bytes;  // of lists their number is not known
   return checked_add(checked_mul(manifest.rows, settings.row_bytes() + 8, "output bytes"),
                      checked_mul(manifest.segments, segment_bytes, "output bytes"), "output bytes");
 }
@@ -233,9 +241,9 @@ void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vect
                    PlanningOptions planning, const RewriteSettings& settings, const PackOptions& options, const TailRows& tail,
                    StepMeter& steps, Manifest& manifest, const RunContext& context) {
   const SequenceIndex& index = source.index();
-  const FingerprintKeys keys(lengths_of(index).max_length());
+  const DatasetKeys keys(lengths_of(index).max_length(), source.columns());
   Rewriter rewriter(source, keys, settings, staged, context);
-  RemovedLog removed(source, keys, staged.folder(), context);
+  RemovedLog removed(source, keys, settings.single_segments, staged.folder(), context);
   OrderedRows head;  // the dataset's first rows, for --tail repeat
 
   context.progress.begin_stage("packing", manifest.rows, "rows");
@@ -286,9 +294,14 @@ void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vect
   }
 
   manifest.shards = rewriter.finish();
-  for (std::size_t shard = 0; shard < planned_shards; ++shard) manifest.packed_fingerprint += manifest.shards[shard].fingerprint;
+  for (std::size_t shard = 0; shard < planned_shards; ++shard) {
+    manifest.packed_fingerprint += manifest.shards[shard].fingerprint;
+    manifest.loss_tokens += manifest.shards[shard].loss_tokens;
+  }
   for (ManifestFile& file : removed.finish()) manifest.files.push_back(std::move(file));
   manifest.removed_fingerprint = removed.fingerprint();
+  for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause)
+    manifest.removed[cause].loss_tokens += removed.loss_tokens()[cause];
   context.progress.end_stage();
 }
 
@@ -306,14 +319,15 @@ void settle_totals(const std::vector<Partition>& partitions, PackResult& result)
   manifest.padding_tokens = manifest.plan.rows * manifest.row_tokens - manifest.tokens;
 }
 
-/// Source + added = packed + removed, in sequences, tokens and fingerprints. \throws Error{internal}; Error{bad_data} when tokens
-/// of an interrupted run are other ones, and may have been read while an input was another.
+/// Source + added = packed + removed, in sequences, tokens, loss tokens and fingerprints. \throws Error{internal};
+/// Error{bad_data} when tokens of an interrupted run are other ones, and may have been read while an input was another.
 void check_conservation(const Manifest& manifest, bool resumed) {
-  std::int64_t sequences = manifest.sequences, tokens = manifest.tokens;
+  std::int64_t sequences = manifest.sequences, tokens = manifest.tokens, loss_tokens = manifest.loss_tokens;
   for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause) {
     if (cause == static_cast<std::size_t>(RemovalCause::padding)) continue;  // was never part of the source tokens
     if (cause != static_cast<std::size_t>(RemovalCause::truncated)) sequences += manifest.removed[cause].sequences;
     tokens += manifest.removed[cause].tokens;
+    loss_tokens += manifest.removed[cause].loss_tokens;
   }
   ensure(sequences == manifest.source_sequences, "source sequences differ from packed plus removed ones");
   ensure(tokens == manifest.source_tokens + manifest.added_bos + manifest.added_eos,
@@ -328,6 +342,7 @@ void check_conservation(const Manifest& manifest, bool resumed) {
     throw Error(ErrorCode::internal,
                 "the packed tokens are not the tokens that were scanned; if no input was changed meanwhile, please report it");
   }
+  ensure(loss_tokens == manifest.source_loss_tokens, "source loss tokens differ from packed plus removed ones");
 }
 
 std::int64_t listed_bytes(const Manifest& manifest) {

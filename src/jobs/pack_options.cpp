@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/units.h"
+#include "io/column_choice.h"
 #include "io/json.h"
 #include "shardpack/error.h"
 #include "shardpack/version.h"
@@ -128,6 +129,7 @@ std::vector<RecordedOption> recorded_read_options(const ReadOptions& read) {
   return {{"format", read.format.empty() ? "null" : text(read.format)},
           {"split", read.split.empty() ? "null" : text(read.split)},
           {"ids_column", text(read.ids_column)},
+          {"columns", text(to_text(read.columns))},
           {"unit", text(read.unit == Unit::document ? "document" : "sequence")},
           {"null_row", text(read.null_row == NullRow::error ? "error" : "drop")},
           {"dtype", optional_type(read.dtype, "null")},

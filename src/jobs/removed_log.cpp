@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "core/column_values.h"
+#include "core/row_block.h"
 #include "exec/ordered_map.h"
 #include "io/json.h"
 
@@ -24,10 +26,62 @@ std::string csv_field(const std::string& name) {
   return quoted + "\"";
 }
 
+/// Removed tokens, and the sequences that are gone as wholes.
+struct Chunk {
+  std::vector<TokenRequest> requests;
+  std::vector<RemovalCause> causes;  // of the requests
+  std::vector<SequenceId> sequences;
+};
+
+struct Sums {
+  Fingerprint fingerprint;
+  std::array<std::int64_t, kRemovalCauses.size()> loss_tokens{};
+};
+
+Sums sums_of(const Chunk& chunk, const SequenceSource& source, const DatasetKeys& keys) {
+  Sums sums;
+  const std::int64_t tokens = chunk.requests.back().destination + chunk.requests.back().tokens;
+  std::vector<std::uint32_t> ids(static_cast<std::size_t>(tokens));
+  std::vector<TokenRequest> sorted = chunk.requests;
+  source.read_block(sorted, IdType::u32, ids.data());
+  for (const TokenRequest& request : chunk.requests) {
+    const std::span<const std::uint32_t> all(ids);
+    sums.fingerprint +=
+        keys.ids.of(request.sequence, request.first_token,
+                    all.subspan(static_cast<std::size_t>(request.destination), static_cast<std::size_t>(request.tokens)));
+  }
+  const std::span<const Column> columns = source.columns();
+  const int loss = loss_column(columns);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const Column& column = columns[c];
+    const int bytes = info(column.type).bytes;
+    if (column.kind != ColumnKind::token) {
+      const ColumnValues values = source.read_values(c, chunk.sequences);
+      for (std::size_t i = 0; i < chunk.sequences.size(); ++i) {
+        sums.fingerprint += fingerprint_of_sequence(column, values, i, keys.columns[c], chunk.sequences[i]);
+      }
+      continue;
+    }
+    ByteBuffer values(static_cast<std::size_t>(tokens * bytes));
+    source.read_tokens(c, sorted, values.data());
+    for (std::size_t i = 0; i < chunk.requests.size(); ++i) {
+      const TokenRequest& request = chunk.requests[i];
+      const std::byte* const first = values.data() + request.destination * bytes;
+      sums.fingerprint += keys.columns[c].of(request.sequence, request.first_token, column.type, first, request.tokens);
+      if (static_cast<int>(c) == loss) {
+        sums.loss_tokens[static_cast<std::size_t>(chunk.causes[i])] +=
+            count_loss_tokens(column, column.type, first, request.tokens);
+      }
+    }
+  }
+  return sums;
+}
+
 }  // namespace
 
-RemovedLog::RemovedLog(const SequenceSource& source, const FingerprintKeys& keys, std::string folder, const RunContext& context)
-    : source_(source), keys_(keys), folder_(std::move(folder)), context_(context) {}
+RemovedLog::RemovedLog(const SequenceSource& source, const DatasetKeys& keys, bool single_segments, std::string folder,
+                       const RunContext& context)
+    : source_(source), keys_(keys), single_segments_(single_segments), folder_(std::move(folder)), context_(context) {}
 
 void RemovedLog::add(const std::vector<RemovedRange>& ranges) {
   if (ranges.empty()) return;
@@ -54,35 +108,34 @@ void RemovedLog::fingerprint(const std::vector<RemovedRange>& ranges) {
   // Chunks of about kChunkTokens: many short ranges together, a long one in parts.
   std::size_t at = 0;
   std::int64_t done = 0;  // tokens of ranges[at] already handed out
-  const auto produce = [&]() -> std::optional<std::vector<TokenRequest>> {
-    std::vector<TokenRequest> chunk;
+  const auto produce = [&]() -> std::optional<Chunk> {
+    Chunk chunk;
     std::int64_t tokens = 0;
     while (at < ranges.size() && tokens < kChunkTokens) {
-      const std::int64_t take = std::min(ranges[at].tokens - done, kChunkTokens - tokens);
-      chunk.push_back({ranges[at].sequence, ranges[at].first_token + done, take, tokens});
+      const RemovedRange& range = ranges[at];
+      const std::int64_t take = std::min(range.tokens - done, kChunkTokens - tokens);
+      chunk.requests.push_back({range.sequence, range.first_token + done, take, tokens});
+      chunk.causes.push_back(range.cause);
+      if (range.cause != RemovalCause::truncated && done == 0 && counts_whole_sequence(range.first_token, single_segments_)) {
+        chunk.sequences.push_back(range.sequence);
+      }
       tokens += take;
       done += take;
-      if (done == ranges[at].tokens) {
+      if (done == range.tokens) {
         ++at;
         done = 0;
       }
     }
-    if (chunk.empty()) return std::nullopt;
+    if (chunk.requests.empty()) return std::nullopt;
     return chunk;
   };
-  const auto transform = [&](std::vector<TokenRequest>&& chunk) {
-    std::vector<std::uint32_t> ids(static_cast<std::size_t>(chunk.back().destination + chunk.back().tokens));
-    source_.read_block(chunk, IdType::u32, ids.data());
-    Fingerprint sum;
-    for (const TokenRequest& request : chunk) {
-      sum += keys_.of(request.sequence, request.first_token,
-                      std::span<const std::uint32_t>(ids).subspan(static_cast<std::size_t>(request.destination),
-                                                                  static_cast<std::size_t>(request.tokens)));
-    }
-    return sum;
-  };
-  ordered_map(context_.pool, default_in_flight(context_.pool), context_.stop, produce, transform,
-              [&](Fingerprint&& sum) { fingerprint_ += sum; });
+  ordered_map(
+      context_.pool, default_in_flight(context_.pool), context_.stop, produce,
+      [&](Chunk&& chunk) { return sums_of(chunk, source_, keys_); },
+      [&](Sums&& sums) {
+        fingerprint_ += sums.fingerprint;
+        for (std::size_t cause = 0; cause < loss_tokens_.size(); ++cause) loss_tokens_[cause] += sums.loss_tokens[cause];
+      });
 }
 
 void RemovedLog::append(std::string_view text) {

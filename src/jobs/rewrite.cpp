@@ -19,26 +19,42 @@ constexpr std::int64_t kBlockTokens = std::int64_t{1} << 20;
 
 struct RowRange {
   std::int64_t first = 0, rows = 0;
+  std::vector<std::int64_t> first_values;  // by column: of kind list or text, the values of the shard's rows before
 };
 
 struct FinishedBlock {
   EncodedBlock encoded;
   Fingerprint fingerprint;
-  std::int64_t rows = 0, tokens = 0;
+  std::int64_t rows = 0, tokens = 0, loss_tokens = 0;
 };
+
+/// Adds the values that `rows` [first, first + count) have in columns of kind list and text to `values`.
+void count_values(const SequenceSource& source, const OrderedRows& rows, std::int64_t first, std::int64_t count,
+                  std::vector<std::int64_t>& values) {
+  for (std::size_t c = 0; c < values.size(); ++c) {
+    const ColumnKind kind = source.columns()[c].kind;
+    if (kind != ColumnKind::list && kind != ColumnKind::text) continue;
+    for (std::int64_t row = first; row < first + count; ++row) {
+      for (const std::int32_t item : rows.rows.row(row))
+        values[c] += source.value_count(c, rows.items[static_cast<std::size_t>(item)].sequence);
+    }
+  }
+}
 
 }  // namespace
 
 std::int64_t RewriteSettings::row_bytes() const {
   const int segment_bytes = max_segments_in_row > 65'535 ? 4 : 2;
   const int position_bytes = position_start + static_cast<std::int64_t>(row_tokens) - 1 > 65'535 ? 4 : 2;
-  return std::int64_t{row_tokens} * (info(id_type).bytes + (derived ? segment_bytes + position_bytes : 0));
+  int slot_bytes = info(id_type).bytes + (derived ? segment_bytes + position_bytes : 0);
+  for (const Column& column : columns) slot_bytes += column.kind == ColumnKind::token ? info(column.type).bytes : 0;
+  return std::int64_t{row_tokens} * slot_bytes;
 }
 
 std::int64_t RewriteSettings::rows_per_shard() const { return std::max<std::int64_t>(1, shard_bytes / row_bytes()); }
 
-Rewriter::Rewriter(const SequenceSource& source, const FingerprintKeys& keys, const RewriteSettings& settings,
-                   StagedOutput& staged, const RunContext& context)
+Rewriter::Rewriter(const SequenceSource& source, const DatasetKeys& keys, const RewriteSettings& settings, StagedOutput& staged,
+                   const RunContext& context)
     : source_(source), keys_(keys), settings_(settings), staged_(staged), context_(context) {}
 
 void Rewriter::write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard) {
@@ -62,6 +78,8 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     context_.progress.advance(row_count);
     return;
   }
+  std::vector<std::int64_t> list_values(settings_.columns.size());
+  count_values(source_, rows, first_row, row_count, list_values);
   std::shared_ptr<RowSink> sink = make_native_sink({.folder = staged_.folder() + "/" + name,
                                                     .rows = row_count,
                                                     .segments = shard.segments,
@@ -72,25 +90,35 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
                                                     .write_added = settings_.write_added,
                                                     .write_slots = settings_.write_slots,
                                                     .max_segments_in_row = settings_.max_segments_in_row,
-                                                    .zstd_level = settings_.zstd_level});
+                                                    .zstd_level = settings_.zstd_level,
+                                                    .columns = settings_.columns,
+                                                    .list_values = list_values});
 
   const std::int64_t block_rows = std::max<std::int64_t>(1, kBlockTokens / settings_.row_tokens);
   std::int64_t next = 0;
+  std::vector<std::int64_t> values_before(settings_.columns.size());
   const auto produce = [&]() -> std::optional<RowRange> {
     if (next == row_count) return std::nullopt;
-    const RowRange range{first_row + next, std::min(block_rows, row_count - next)};
+    RowRange range{first_row + next, std::min(block_rows, row_count - next), values_before};
+    count_values(source_, rows, range.first, range.rows, values_before);
     next += range.rows;
     return range;
   };
-  const auto transform = [&](RowRange range) {
+  const auto transform = [&](RowRange&& range) {
     std::vector<TokenRequest> requests;
     RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_tokens, settings_.id_type, range.first,
                                   range.rows, first_row, requests);
     source_.read_block(requests, block.id_type, block.ids.data());
-    fill_gaps(block, settings_.fill);
+    read_columns(source_, requests, range.first_values, block);
+    fill_gaps(block, settings_.fill, settings_.columns);
     const std::vector<Issue> issues = check_rows(block, settings_.max_segments, settings_.segment_multiple);
     ensure(issues.empty(), issues.empty() ? "" : issues.front().message);
-    FinishedBlock result{.encoded = {}, .fingerprint = fingerprint_of(block, keys_, source_.index()), .rows = range.rows};
+    FinishedBlock result{
+        .encoded = {},
+        .fingerprint = fingerprint_of(block, keys_, source_.index(), settings_.columns, settings_.single_segments),
+        .rows = range.rows,
+        .tokens = 0,
+        .loss_tokens = loss_tokens_of(block, settings_.columns)};
     for (const RowSegment& segment : block.segments) result.tokens += segment.length();
     result.encoded = sink->encode(std::move(block));
     return result;
@@ -99,6 +127,7 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     sink->write(std::move(block.encoded));
     shard.fingerprint += block.fingerprint;
     shard.tokens += block.tokens;
+    shard.loss_tokens += block.loss_tokens;
     context_.progress.advance(block.rows);
   };
   // A block holds its rows once as ids and once more as what is derived from them.

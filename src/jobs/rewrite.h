@@ -26,6 +26,8 @@ struct RewriteSettings {
   bool derived = true, write_added = false, write_slots = false;
   int zstd_level = 0;
   std::int64_t shard_bytes = 0;
+  std::vector<Column> columns;
+  bool single_segments = false;  ///< counts_whole_sequence()
 
   std::int64_t row_bytes() const;       ///< of the per-row arrays, uncompressed
   std::int64_t rows_per_shard() const;  ///< at least 1
@@ -35,7 +37,7 @@ struct RewriteSettings {
 /// overlaps the next shard. Shards that an interrupted run finished are taken as they are.
 class Rewriter {
  public:
-  Rewriter(const SequenceSource& source, const FingerprintKeys& keys, const RewriteSettings& settings, StagedOutput& staged,
+  Rewriter(const SequenceSource& source, const DatasetKeys& keys, const RewriteSettings& settings, StagedOutput& staged,
            const RunContext& context);
 
   /// Write all rows; shards are named shard-PPPPP-SSSSS from `first_shard` on. Every row is checked (core/row_check.h).
@@ -53,7 +55,7 @@ class Rewriter {
   void wait_for_sync();
 
   const SequenceSource& source_;
-  const FingerprintKeys& keys_;
+  const DatasetKeys& keys_;
   RewriteSettings settings_;
   StagedOutput& staged_;
   const RunContext& context_;

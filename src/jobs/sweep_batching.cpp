@@ -15,7 +15,7 @@ LengthHistogram read_lengths_of(const std::vector<std::string>& inputs, const Re
   if (inputs.size() == 1 && read.format.empty() && !read.eos_id) {
     if (std::optional<LengthHistogram> histogram = read_histogram(inputs[0])) return *std::move(histogram);
   }
-  return lengths_of(open_source(inputs, read, {.random_access = false}, context).source->index());
+  return lengths_of(open_source(inputs, read, {.random_access = false, .columns = false}, context).source->index());
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "io/column_choice.h"
 #include "io/json.h"
 #include "io/packed_dataset.h"
 
@@ -42,6 +43,14 @@ std::optional<std::size_t> first_out_of_order(const std::vector<SourceFile>& fil
   return at < files.size() && found == expected ? std::optional(at) : std::nullopt;
 }
 
+/// "labels (i32), score (f32)", or "none".
+std::string names_of(std::span<const Column> columns) {
+  std::string names;
+  for (const Column& column : columns)
+    names += fmt::format("{}{} ({})", names.empty() ? "" : ", ", column.name, info(column.type).name);
+  return names.empty() ? "none" : names;
+}
+
 }  // namespace
 
 ReadOptions recorded_read_options(const Manifest& manifest) {
@@ -67,6 +76,13 @@ ReadOptions recorded_read_options(const Manifest& manifest) {
   }
   if (const Json group_column = option(manifest, "group_column"); !group_column.is_null())
     read.group_column = group_column.as_string();
+  if (const Json columns = option(manifest, "columns"); !columns.is_null()) {
+    try {
+      read.columns = parse_column_choice(columns.as_string());
+    } catch (const Error&) {
+      unknown_value("columns", columns.as_string());
+    }
+  }
   read.eos_id = optional_number(option(manifest, "eos_id"));
   read.bos_id = optional_number(option(manifest, "bos_id"));
   read.limit = optional_number(option(manifest, "limit")).value_or(0);
@@ -78,7 +94,7 @@ std::optional<ScannedSource> check_against(const Manifest& manifest, const std::
                                            const RunContext& context, IssueList& issues) {
   ScannedSource scanned;
   try {
-    scanned = open_source(inputs, recorded_read_options(manifest), {.random_access = false, .ends = false}, context);
+    scanned = open_source(inputs, recorded_read_options(manifest), {.random_access = false}, context);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
     issues.add("against", error.path(), without_path(error));
@@ -115,6 +131,11 @@ std::optional<ScannedSource> check_against(const Manifest& manifest, const std::
     differ("", "smallest token id", scanned.totals.id_min, manifest.id_min);
     differ("", "largest token id", scanned.totals.id_max, manifest.id_max);
   }
+  const std::span<const Column> columns = scanned.source->columns();
+  if (!std::equal(columns.begin(), columns.end(), manifest.columns.begin(), manifest.columns.end())) {
+    issues.add("against", "", fmt::format("columns {}, packed were {}", names_of(columns), names_of(manifest.columns)));
+  }
+  differ("", "tokens that take part in the loss:", with_commas(scanned.loss_tokens), with_commas(manifest.source_loss_tokens));
   differ("", "null records:", with_commas(scanned.null_records),
          with_commas(manifest.removed[static_cast<std::size_t>(RemovalCause::null)].sequences));
   differ("", "padding tokens left out:", with_commas(scanned.padding.tokens),

@@ -114,7 +114,7 @@ class PlanCheck {
   bool sizes_fit() {
     const Int128 batches = static_cast<Int128>(manifest_.epochs) * manifest_.batches_per_epoch;
     bool fit = true;
-    const auto expect = [&](const PackedArray& array, std::string_view stem, Int128 rows, IdType type) {
+    const auto expect = [&](const PackedArray& array, std::string_view stem, Int128 rows, ValueType type) {
       if (array.rows() != rows) {
         wrong("shape", stem, fmt::format("{} elements, which do not fit the manifest's batches", with_commas(array.rows())));
         fit = false;
@@ -124,12 +124,12 @@ class PlanCheck {
         fit = false;
       }
     };
-    expect(offsets_, "batch_offsets", batches + 1, IdType::i64);
-    expect(pads_, "pad_length", batches, IdType::i32);
-    expect(groups_, "group", batches, IdType::i32);
-    expect(real_, "real_tokens", batches, IdType::i64);
-    expect(members_, "members", members_.rows(), IdType::i64);
-    if (kept_) expect(*kept_, "kept_tokens", members_.rows(), IdType::i32);
+    expect(offsets_, "batch_offsets", batches + 1, ValueType::i64);
+    expect(pads_, "pad_length", batches, ValueType::i32);
+    expect(groups_, "group", batches, ValueType::i32);
+    expect(real_, "real_tokens", batches, ValueType::i64);
+    expect(members_, "members", members_.rows(), ValueType::i64);
+    if (kept_) expect(*kept_, "kept_tokens", members_.rows(), ValueType::i32);
     if (!fit) return false;
     if (manifest_.batches_per_epoch % group_size() != 0) {
       issues_.add("ranks", kManifestName,

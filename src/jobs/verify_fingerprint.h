@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -17,13 +18,21 @@ class FingerprintRecount {
  public:
   /// \param longest_record  no record has more tokens; sizes the table
   FingerprintRecount(std::int64_t longest_record, std::string_view column);
+  /// The same for another column; the tables are shared.
+  FingerprintRecount of_column(std::string_view column) const;
 
-  /// Of a run of one record's ids, the first at `first_position`. Id is std::uint16_t or std::uint32_t.
-  template <class Id>
-  Fingerprint of(SequenceId record, std::int64_t first_position, std::span<const Id> ids) const;
+  /// Of a run of one record's values, the first at `first_position`. Value is std::uint8_t, std::uint16_t, std::uint32_t,
+  /// std::int32_t, std::int64_t, float or double.
+  template <class Value>
+  Fingerprint of(SequenceId record, std::int64_t first_position, std::span<const Value> values) const;
+  /// Of a whole text.
+  Fingerprint of_text(SequenceId record, std::string_view text) const;
 
  private:
-  std::vector<std::uint64_t> low_, high_;  // position keys of the two lanes
+  struct PositionKeys {
+    std::vector<std::uint64_t> low, high;  // of the two lanes
+  };
+  std::shared_ptr<const PositionKeys> positions_;
   std::uint64_t column_low_, column_high_;
 };
 

@@ -38,8 +38,8 @@ bool is_ramp(std::span<const T> values, std::uint32_t first, std::uint32_t step)
 
 class RowCheck {
  public:
-  RowCheck(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin, const FingerprintRecount& recount)
-      : rows_(rows), rules_(rules), origin_(origin), recount_(recount) {}
+  RowCheck(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin, std::span<const FingerprintRecount> recounts)
+      : rows_(rows), rules_(rules), origin_(origin), recounts_(recounts) {}
 
   CheckedRows run() {
     for (row_ = 0; row_ < rows_.rows; ++row_) {
@@ -55,6 +55,7 @@ class RowCheck {
       } else {
         check_ids<std::uint32_t>();
       }
+      for (std::size_t c = 0; c < rules_.columns.size(); ++c) check_column(c);
       check_derived("segment_ids", rows_.segment_ids, 1, 0);
       check_derived("position_ids", rows_.position_ids, rules_.position_start, 1);
       if (origin_.digest_rows) result_.digests.push_back(digest());
@@ -213,7 +214,7 @@ class RowCheck {
           ids.subspan(static_cast<std::size_t>(segment.begin + bos), static_cast<std::size_t>(segment.tokens));
       check_range(tokens, s);
       const PlacedPiece& piece = result_.pieces[pieces_begin + s];
-      result_.facts.fingerprint += recount_.of(piece.sequence, piece.first_token, tokens);
+      result_.facts.fingerprint += recounts_[0].of(piece.sequence, piece.first_token, tokens);
       result_.facts.tokens += segment.length;
       result_.facts.added_bos += bos;
       result_.facts.added_eos += eos;
@@ -221,6 +222,78 @@ class RowCheck {
       end = segment.begin + segment.slots;
     }
     check_padding(ids, end, rules_.row_tokens);
+  }
+
+  void check_column(std::size_t number) {
+    switch (rules_.columns[number].type) {
+      case ValueType::u8:
+        return check_column_as<std::uint8_t>(number);
+      case ValueType::i32:
+        return check_column_as<std::int32_t>(number);
+      case ValueType::i64:
+        return check_column_as<std::int64_t>(number);
+      case ValueType::f32:
+        return check_column_as<float>(number);
+      default:
+        return check_column_as<double>(number);
+    }
+  }
+
+  template <class Value>
+  void check_column_as(std::size_t number) {
+    const Column& column = rules_.columns[number];
+    const StoredColumn& stored = rows_.columns[number];
+    const std::span<const Value> values(reinterpret_cast<const Value*>(stored.bytes.data()), stored.bytes.size() / sizeof(Value));
+    const std::size_t first_piece = result_.pieces.size() - segments_.size();
+    if (column.kind == ColumnKind::token) {
+      const auto row_tokens = static_cast<std::size_t>(rules_.row_tokens);
+      return check_slots(number, values.subspan(static_cast<std::size_t>(row_) * row_tokens, row_tokens), first_piece);
+    }
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const PlacedPiece& piece = result_.pieces[first_piece + s];
+      if (piece.first_token != 0 && !rules_.single_segments) continue;  // counts with the sequence's first segment
+      const std::size_t segment = first_segment() + s;
+      std::size_t begin = segment, count = 1;
+      if (column.kind != ColumnKind::sequence) {
+        begin = static_cast<std::size_t>(stored.offsets[segment] - stored.offsets.front());
+        count = static_cast<std::size_t>(stored.offsets[segment + 1] - stored.offsets[segment]);
+      }
+      const std::span<const Value> own = values.subspan(begin, count);
+      const FingerprintRecount& recount = recounts_[number + 1];
+      result_.facts.fingerprint += column.kind == ColumnKind::text
+                                       ? recount.of_text(piece.sequence, {reinterpret_cast<const char*>(own.data()), own.size()})
+                                       : recount.of(piece.sequence, 0, own);
+    }
+  }
+
+  /// A column with a value for every slot of the row.
+  template <class Value>
+  void check_slots(std::size_t number, std::span<const Value> values, std::size_t first_piece) {
+    const Column& column = rules_.columns[number];
+    const auto fill = static_cast<Value>(fill_value(column));
+    const auto check_filled = [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t slot = begin; slot < end; ++slot) {
+        const Value found = values[static_cast<std::size_t>(slot)];
+        if (found == fill) continue;
+        report("column", fmt::format("{}: slot {} is {}, expected {} where no source token is", column.name, slot, found, fill));
+        return;
+      }
+    };
+    std::int64_t end = 0;
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const Segment& segment = segments_[s];
+      const std::int64_t first = segment.begin + ((segment.added & kAddedBos) != 0 ? 1 : 0);
+      check_filled(segment.begin, first);
+      const auto own = values.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(segment.tokens));
+      const PlacedPiece& piece = result_.pieces[first_piece + s];
+      result_.facts.fingerprint += recounts_[number + 1].of(piece.sequence, piece.first_token, own);
+      if (column.name == rules_.loss_column) {
+        for (const Value value : own) result_.facts.loss_tokens += value != fill ? 1 : 0;
+      }
+      end = segment.begin + segment.slots;
+      check_filled(first + segment.tokens, end);
+    }
+    check_filled(end, rules_.row_tokens);
   }
 
   void check_added(std::string_view which, std::int64_t found, const std::optional<std::int64_t>& expected, std::size_t s) {
@@ -300,15 +373,30 @@ class RowCheck {
       const auto source = rows_.source.subspan(3 * (first_segment() + s), 3);
       bytes += fmt::format("{},{},{},{},{};", segments_[s].length, segments_[s].added, source[0], source[1], source[2]);
     }
+    for (std::size_t c = 0; c < rules_.columns.size(); ++c) {
+      const Column& column = rules_.columns[c];
+      const auto width = static_cast<std::size_t>(info(column.type).bytes);
+      const std::span<const std::byte> values = rows_.columns[c].bytes;
+      std::size_t begin = first_segment(), end = end_segment();
+      if (column.kind == ColumnKind::token) {
+        begin = static_cast<std::size_t>(row_) * static_cast<std::size_t>(rules_.row_tokens);
+        end = begin + static_cast<std::size_t>(rules_.row_tokens);
+      } else if (column.kind != ColumnKind::sequence) {
+        const std::span<const std::int64_t> offsets = rows_.columns[c].offsets;
+        begin = static_cast<std::size_t>(offsets[begin] - offsets.front());
+        end = static_cast<std::size_t>(offsets[end] - offsets.front());
+      }
+      bytes.append(reinterpret_cast<const char*>(values.data()) + begin * width, (end - begin) * width);
+    }
     return hash64(bytes);
   }
 
   const StoredRows& rows_;
   const RowRules& rules_;
   const RowsOrigin& origin_;
-  const FingerprintRecount& recount_;
-  std::int64_t row_ = 0;           // in the block
-  std::vector<Segment> segments_;  // of that row
+  const std::span<const FingerprintRecount> recounts_;  // of the ids, and of each column
+  std::int64_t row_ = 0;                                // in the block
+  std::vector<Segment> segments_;                       // of that row
   std::vector<Length> lengths_;
   CheckedRows result_;
 };
@@ -324,6 +412,7 @@ RowFacts& RowFacts::operator+=(const RowFacts& other) {
   rows += other.rows;
   segments += other.segments;
   tokens += other.tokens;
+  loss_tokens += other.loss_tokens;
   added_eos += other.added_eos;
   added_bos += other.added_bos;
   max_segments = std::max(max_segments, other.max_segments);
@@ -333,8 +422,8 @@ RowFacts& RowFacts::operator+=(const RowFacts& other) {
 }
 
 CheckedRows check_stored_rows(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin,
-                              const FingerprintRecount& recount) {
-  return RowCheck(rows, rules, origin, recount).run();
+                              std::span<const FingerprintRecount> recounts) {
+  return RowCheck(rows, rules, origin, recounts).run();
 }
 
 }  // namespace shardpack

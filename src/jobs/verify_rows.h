@@ -27,12 +27,21 @@ struct RowRules {
   std::optional<std::int64_t> eos_id, bos_id;
   const std::vector<ManifestSource>& sources;
   std::vector<SequenceId> first_sequence;  ///< of each source, and one past the last
+  std::vector<Column> columns;
+  std::string loss_column;       ///< "" for none
+  bool single_segments = false;  ///< a sequence has one segment at most, wherever that begins
 };
 
 /// Ids of a block in their own width; nothing when the dataset does not have them.
 struct StoredIds {
   IdType type = IdType::u16;  ///< u16 or u32
   std::span<const std::byte> bytes;
+};
+
+/// Values of one of the dataset's columns: of the block's slots or, where they belong to sequences, of its segments.
+struct StoredColumn {
+  std::span<const std::byte> bytes;
+  std::span<const std::int64_t> offsets;  ///< kind list and text: one a segment and one more; offsets[0] is the first value here
 };
 
 /// The stored arrays of the rows [first_row, first_row + rows) of a shard.
@@ -45,6 +54,7 @@ struct StoredRows {
   std::span<const std::int64_t> source;  ///< three a segment
   std::span<const std::uint8_t> added;   ///< empty: none
   StoredIds ids, segment_ids, position_ids;
+  std::vector<StoredColumn> columns;  ///< as RowRules::columns
 };
 
 /// What the rows of a block belong to.
@@ -65,7 +75,7 @@ struct PlacedPiece {
 
 /// What a block holds; adds up.
 struct RowFacts {
-  std::int64_t rows = 0, segments = 0, tokens = 0, added_eos = 0, added_bos = 0, max_segments = 0;
+  std::int64_t rows = 0, segments = 0, tokens = 0, loss_tokens = 0, added_eos = 0, added_bos = 0, max_segments = 0;
   std::int64_t id_min = 0, id_max = -1;  ///< of source tokens
   Fingerprint fingerprint;
 
@@ -82,7 +92,8 @@ struct CheckedRows {
 };
 
 /// Check every slot of every row. Thread-safe.
+/// `recounts`: of the ids, and then of each column.
 CheckedRows check_stored_rows(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin,
-                              const FingerprintRecount& recount);
+                              std::span<const FingerprintRecount> recounts);
 
 }  // namespace shardpack

@@ -16,7 +16,10 @@ constexpr std::int64_t kBlockSlots = std::int64_t{1} << 20;
 constexpr std::int64_t kBlockSegments = std::int64_t{1} << 18;
 constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
 
-/// The arrays of a shard, by file name without its suffix.
+bool is_listed(const Column& column) { return column.kind == ColumnKind::list || column.kind == ColumnKind::text; }
+std::string offsets_stem(const Column& column) { return column.name + std::string(kOffsetsSuffix); }
+
+/// The arrays that any shard has, by file name without its suffix.
 struct KnownArray {
   std::string_view stem;
   bool derived, needed;
@@ -36,7 +39,9 @@ std::string show_shape(const std::vector<std::int64_t>& shape) { return fmt::for
 }  // namespace
 
 std::int64_t block_bytes(const Manifest& manifest) {
-  return std::max<std::int64_t>(kBlockSlots, manifest.row_tokens) * 3 * info(manifest.id_type).bytes + kBlockSegments * 33;
+  std::int64_t slot_bytes = 3 * info(manifest.id_type).bytes;
+  for (const Column& column : manifest.columns) slot_bytes += info(column.type).bytes;
+  return std::max<std::int64_t>(kBlockSlots, manifest.row_tokens) * slot_bytes + kBlockSegments * 33;
 }
 
 ShardFiles::ShardFiles(const PackedDataset& dataset, const ManifestShard& listed, const std::set<std::string, std::less<>>& whole,
@@ -48,6 +53,10 @@ ShardFiles::ShardFiles(const PackedDataset& dataset, const ManifestShard& listed
     if (!hashed_with_rows(file)) continue;
     hash_header(file);
     if (file.stem == "row_offsets") file.hash.update(std::as_bytes(std::span(offsets_)));
+    for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
+      if (is_listed(manifest_.columns[c]) && file.stem == offsets_stem(manifest_.columns[c]))
+        file.hash.update(std::as_bytes(std::span(value_offsets_[c])));
+    }
   }
 }
 
@@ -80,15 +89,21 @@ bool ShardFiles::arrays_are_there(IssueList& issues) const {
     issues.add("manifest", kManifestName, fmt::format("{} {}", relative_name(listed_.folder, name), what));
   };
   bool open = true;
-  for (const KnownArray& array : kArrays) {
-    if (array.derived && !manifest_.derived) continue;
-    const std::string name = std::string(array.stem) + suffix;
+  const auto expect = [&](std::string_view stem, bool needed) {
+    const std::string name = std::string(stem) + suffix;
     if (listed.erase(name) > 0) {
-      open = open && find(array.stem) != nullptr;
-    } else if (array.needed) {
+      open = open && find(stem) != nullptr;
+    } else if (needed) {
       wrong_list(name, "is not listed");
       open = false;
     }
+  };
+  for (const KnownArray& array : kArrays) {
+    if (!array.derived || manifest_.derived) expect(array.stem, array.needed);
+  }
+  for (const Column& column : manifest_.columns) {
+    expect(column.name, true);
+    if (is_listed(column)) expect(offsets_stem(column), true);
   }
   for (const std::string& name : listed) wrong_list(name, "is listed, and no such file belongs to a shard");
   return open;
@@ -98,7 +113,7 @@ bool ShardFiles::shapes_fit(IssueList& issues) const {
   const std::int64_t rows = listed_.rows, segments = listed_.segments;
   const std::vector<std::int64_t> slots{rows, manifest_.row_tokens};
   bool fit = true;
-  const auto expect = [&](std::string_view stem, const std::vector<std::int64_t>& shape, const std::vector<IdType>& types) {
+  const auto expect = [&](std::string_view stem, const std::vector<std::int64_t>& shape, const std::vector<ValueType>& types) {
     const CheckedFile* const file = find(stem);
     if (file == nullptr) return;
     const PackedArray& array = *file->array;
@@ -108,38 +123,58 @@ bool ShardFiles::shapes_fit(IssueList& issues) const {
     }
     if (std::find(types.begin(), types.end(), array.type()) == types.end()) {
       issues.add("header", file->shown,
-                 fmt::format("integers are {}, expected {}", info(array.type()).name, info(types.front()).name));
+                 fmt::format("values are {}, expected {}", info(array.type()).name, info(types.front()).name));
       fit = false;
     }
   };
-  expect("input_ids", slots, {manifest_.id_type});
-  expect("segment_ids", slots, {IdType::u16, IdType::u32});
-  expect("position_ids", slots, {IdType::u16, IdType::u32});
-  expect("row_offsets", {rows + 1}, {IdType::i64});
-  expect("seq_lengths", {segments}, {IdType::i32});
-  expect("seq_source", {segments, 3}, {IdType::i64});
-  expect("seq_added", {segments}, {IdType::u8});
-  expect("seq_slots", {segments}, {IdType::i32});
+  expect("input_ids", slots, {manifest_.id_type == IdType::u16 ? ValueType::u16 : ValueType::u32});
+  expect("segment_ids", slots, {ValueType::u16, ValueType::u32});
+  expect("position_ids", slots, {ValueType::u16, ValueType::u32});
+  expect("row_offsets", {rows + 1}, {ValueType::i64});
+  expect("seq_lengths", {segments}, {ValueType::i32});
+  expect("seq_source", {segments, 3}, {ValueType::i64});
+  expect("seq_added", {segments}, {ValueType::u8});
+  expect("seq_slots", {segments}, {ValueType::i32});
+  for (const Column& column : manifest_.columns) {
+    if (column.kind == ColumnKind::token) expect(column.name, slots, {column.type});
+    if (column.kind == ColumnKind::sequence) expect(column.name, {segments}, {column.type});
+    if (!is_listed(column)) continue;
+    const CheckedFile* const file = find(column.name);
+    expect(column.name, {file == nullptr ? 0 : file->array->rows()}, {column.type});
+    expect(offsets_stem(column), {segments + 1}, {ValueType::i64});
+  }
   return fit;
 }
 
 bool ShardFiles::read_offsets(IssueList& issues) {
-  const CheckedFile& file = *find("row_offsets");
+  bool sound = read_offsets("row_offsets", listed_.segments, offsets_, issues);
+  value_offsets_.resize(manifest_.columns.size());
+  for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
+    const Column& column = manifest_.columns[c];
+    if (is_listed(column))
+      sound = read_offsets(offsets_stem(column), find(column.name)->array->rows(), value_offsets_[c], issues) && sound;
+  }
+  return sound;
+}
+
+/// An array of offsets that rise from 0 to `last`.
+bool ShardFiles::read_offsets(std::string_view stem, std::int64_t last, std::vector<std::int64_t>& offsets,
+                              IssueList& issues) const {
+  const CheckedFile& file = *find(stem);
   try {
-    offsets_ = file.array->read_all<std::int64_t>();
+    offsets = file.array->read_all<std::int64_t>();
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
     issues.add("header", file.shown, without_path(error));
     return false;
   }
-  if (offsets_.front() != 0 || offsets_.back() != listed_.segments) {
-    issues.add("offsets", file.shown,
-               fmt::format("from {} to {}, expected 0 to {}", offsets_.front(), offsets_.back(), listed_.segments));
+  if (offsets.front() != 0 || offsets.back() != last) {
+    issues.add("offsets", file.shown, fmt::format("from {} to {}, expected 0 to {}", offsets.front(), offsets.back(), last));
     return false;
   }
-  const auto fall = std::adjacent_find(offsets_.begin(), offsets_.end(), std::greater<>());
-  if (fall != offsets_.end()) {
-    issues.add("offsets", file.shown, fmt::format("{} is followed by {}", fall[0], fall[1]), fall - offsets_.begin());
+  const auto fall = std::adjacent_find(offsets.begin(), offsets.end(), std::greater<>());
+  if (fall != offsets.end()) {
+    issues.add("offsets", file.shown, fmt::format("{} is followed by {}", fall[0], fall[1]), fall - offsets.begin());
     return false;
   }
   return true;
@@ -193,7 +228,8 @@ StoredRows ShardFiles::read_rows(Range rows, BlockBuffers& to) const {
   const auto read_ids = [&](std::string_view stem, std::vector<std::byte>& buffer) {
     const CheckedFile* const file = find(stem);
     if (file == nullptr) return StoredIds{};
-    return StoredIds{file->array->type(), read(stem, rows.first, ids_bytes(*file, rows.count), buffer)};
+    return StoredIds{file->array->type() == ValueType::u16 ? IdType::u16 : IdType::u32,
+                     read(stem, rows.first, ids_bytes(*file, rows.count), buffer)};
   };
   StoredRows result;
   result.shard = listed_.folder;
@@ -207,6 +243,17 @@ StoredRows ShardFiles::read_rows(Range rows, BlockBuffers& to) const {
   result.ids = read_ids("input_ids", to.ids);
   result.segment_ids = read_ids("segment_ids", to.segment_ids);
   result.position_ids = read_ids("position_ids", to.position_ids);
+  to.columns.resize(manifest_.columns.size());
+  for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
+    const Column& column = manifest_.columns[c];
+    const Range values = column_values(c, rows);
+    const std::int64_t elements = column.kind == ColumnKind::token ? manifest_.row_tokens : 1;
+    StoredColumn& stored = result.columns.emplace_back();
+    stored.bytes = read(column.name, values.first, values.count * elements * info(column.type).bytes, to.columns[c]);
+    if (!is_listed(column)) continue;
+    stored.offsets =
+        std::span(value_offsets_[c]).subspan(static_cast<std::size_t>(first_segment), static_cast<std::size_t>(segments) + 1);
+  }
   return result;
 }
 
@@ -221,6 +268,12 @@ void ShardFiles::hash_rows(Range rows, BlockBuffers& from) {
     if (file.stem == "seq_slots") file.hash.update(std::as_bytes(first_of(from.slots, segments)));
     if (file.stem == "seq_source") file.hash.update(std::as_bytes(first_of(from.source, 3 * segments)));
     if (file.stem == "seq_added") file.hash.update(std::as_bytes(first_of(from.added, segments)));
+    for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
+      const Column& column = manifest_.columns[c];
+      if (file.stem != column.name) continue;
+      const std::int64_t elements = column.kind == ColumnKind::token ? manifest_.row_tokens : 1;
+      file.hash.update(first_of(from.columns[c], column_values(c, rows).count * elements * info(column.type).bytes));
+    }
   }
 }
 
@@ -238,6 +291,18 @@ const ShardFiles::CheckedFile* ShardFiles::find(std::string_view stem) const {
     if (file.stem == stem && file.array) return &file;
   }
   return nullptr;
+}
+
+/// The first dimension's indices that `rows` take up in a column's array.
+Range ShardFiles::column_values(std::size_t column, Range rows) const {
+  if (manifest_.columns[column].kind == ColumnKind::token) return rows;
+  std::int64_t first = offset(rows.first), last = offset(rows.first + rows.count);
+  if (is_listed(manifest_.columns[column])) {
+    const std::vector<std::int64_t>& offsets = value_offsets_[column];
+    first = offsets[static_cast<std::size_t>(first)];
+    last = offsets[static_cast<std::size_t>(last)];
+  }
+  return {first, last - first};
 }
 
 std::int64_t ShardFiles::ids_bytes(const CheckedFile& file, std::int64_t rows) const {

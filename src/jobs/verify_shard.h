@@ -28,6 +28,7 @@ struct BlockBuffers {
   std::vector<std::int32_t> lengths, slots;
   std::vector<std::int64_t> source;
   std::vector<std::uint8_t> added;
+  std::vector<std::vector<std::byte>> columns;  // one for each of the dataset's
 };
 
 /// Blocks may be read by any thread; everything else is one thread's. Blocks are hashed in order.
@@ -67,17 +68,20 @@ class ShardFiles {
   bool arrays_are_there(IssueList& issues) const;
   bool shapes_fit(IssueList& issues) const;
   bool read_offsets(IssueList& issues);
+  bool read_offsets(std::string_view stem, std::int64_t last, std::vector<std::int64_t>& offsets, IssueList& issues) const;
   bool hashed_with_rows(const CheckedFile& file) const { return readable_ && file.array && !file.compressed; }
   void hash_header(CheckedFile& file) const;
 
   const CheckedFile* find(std::string_view stem) const;
   std::int64_t offset(std::int64_t row) const { return offsets_[static_cast<std::size_t>(row)]; }
   std::int64_t ids_bytes(const CheckedFile& file, std::int64_t rows) const;
+  Range column_values(std::size_t column, Range rows) const;
 
   const Manifest& manifest_;
   const ManifestShard& listed_;
   std::vector<CheckedFile> files_;
-  std::vector<std::int64_t> offsets_;
+  std::vector<std::int64_t> offsets_;                     // of rows, in segments
+  std::vector<std::vector<std::int64_t>> value_offsets_;  // by column: of segments, in values, where its kind is list or text
   bool readable_ = false;
 };
 

@@ -62,6 +62,15 @@ struct Task {
   std::optional<Error> damage{};  // a compressed frame that cannot be read
 };
 
+/// By the options that the manifest records.
+bool truncates_at_start(const Manifest& manifest) {
+  const auto is = [&](std::string_view name, std::string_view json) {
+    return std::any_of(manifest.options.begin(), manifest.options.end(),
+                       [&](const auto& option) { return option.first == name && option.second == json; });
+  };
+  return is("overlong", "\"truncate\"") && is("truncate_side", "\"start\"");
+}
+
 std::int64_t bytes_of(const ManifestShard& shard) {
   std::int64_t bytes = 0;
   for (const ManifestFile& file : shard.files) bytes += file.bytes;
@@ -88,9 +97,13 @@ class DatasetPass {
                .eos_id = manifest_.eos_id,
                .bos_id = manifest_.bos_id,
                .sources = manifest_.sources,
-               .first_sequence = first_sequences(manifest_.sources)},
-        recount_(longest_source(), "input_ids"),
+               .first_sequence = first_sequences(manifest_.sources),
+               .columns = manifest_.columns,
+               .loss_column = manifest_.loss_column,
+               .single_segments = truncates_at_start(manifest_)},
+        recounts_{FingerprintRecount(longest_source(), "input_ids")},
         removed_(open_removed(), manifest_.sources, issues) {
+    for (const Column& column : manifest_.columns) recounts_.push_back(recounts_.front().of_column(column.name));
     facts_.placement.file_tokens.resize(manifest_.sources.size());
   }
 
@@ -325,7 +338,7 @@ class DatasetPass {
     RowsOrigin origin = task.shard->origin;
     origin.digest_rows = head_rows_ > 0 && (task.shard->tail || task.shard->first_row + task.range.first < head_rows_);
     try {
-      task.checked = check_stored_rows(task.shard->files.read_rows(task.range, *task.buffers), rules_, origin, recount_);
+      task.checked = check_stored_rows(task.shard->files.read_rows(task.range, *task.buffers), rules_, origin, recounts_);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::bad_data) throw;
       task.damage = error;
@@ -403,6 +416,7 @@ class DatasetPass {
     };
     compare("segments", shard.facts.segments, shard.listed.segments);
     compare("tokens", shard.facts.tokens, shard.listed.tokens);
+    compare("loss tokens", shard.facts.loss_tokens, shard.listed.loss_tokens);
     if (!(shard.facts.fingerprint == shard.listed.fingerprint)) {
       issues_.add(
           "fingerprint", shard.listed.folder,
@@ -441,7 +455,7 @@ class DatasetPass {
   const RunContext& context_;
   IssueList& issues_;
   const RowRules rules_;
-  const FingerprintRecount recount_;
+  std::vector<FingerprintRecount> recounts_;  // of the ids, and of each column
   RemovedReader removed_;
   DatasetFacts facts_;
 

@@ -105,14 +105,16 @@ void check_sums(const Manifest& manifest, IssueList& issues) {
 void check_conservation(const Manifest& manifest, IssueList& issues) {
   Comparison compare("conservation", issues);
   Int128 sequences = manifest.sequences;
-  Int128 tokens = Int128{manifest.tokens} - manifest.added_eos - manifest.added_bos;
+  Int128 tokens = Int128{manifest.tokens} - manifest.added_eos - manifest.added_bos, loss_tokens = manifest.loss_tokens;
   for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause) {
     if (cause == static_cast<std::size_t>(RemovalCause::padding)) continue;  // was never among the source tokens
     tokens += manifest.removed[cause].tokens;
+    loss_tokens += manifest.removed[cause].loss_tokens;
     if (cause != static_cast<std::size_t>(RemovalCause::truncated)) sequences += manifest.removed[cause].sequences;
   }
   compare.equal("source_sequences", manifest.source_sequences, sequences, "packed and removed ones are");
   compare.equal("source_tokens", manifest.source_tokens, tokens, "packed and removed ones are");
+  compare.equal("loss.source_tokens", manifest.source_loss_tokens, loss_tokens, "packed and removed ones are");
   compare.equal("fingerprint.source", manifest.source_fingerprint, manifest.packed_fingerprint + manifest.removed_fingerprint,
                 "packed + removed is");
 }
@@ -141,6 +143,7 @@ void check_totals(const Manifest& manifest, const DatasetFacts& facts, IssueList
   compare.equal("rows without repeated and fill rows", manifest.planned_rows(), rows.rows);
   compare.equal("segments", manifest.segments, rows.segments);
   compare.equal("tokens", manifest.tokens, rows.tokens);
+  compare.equal("loss.tokens", manifest.loss_tokens, rows.loss_tokens);
   compare.equal("sequences", manifest.sequences, facts.placement.sequences);
   compare.equal("max_segments_in_row", manifest.max_segments_in_row, rows.max_segments);
   compare.equal("added.eos", manifest.added_eos, rows.added_eos);

@@ -26,10 +26,13 @@ std::string counted(std::int64_t count, std::string_view singular, std::string_v
 std::string removed_text(const RemovedCounts& removed) {
   std::string text;
   for (std::size_t cause = 0; cause < removed.size(); ++cause) {
-    const auto& [sequences, tokens] = removed[cause];
-    if (sequences == 0 && tokens == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kRemovalCauses[cause], with_commas(sequences));
-    if (tokens > 0) text += fmt::format(" ({})", counted(tokens, "token", "tokens"));
+    const RemovedCount& count = removed[cause];
+    if (count.sequences == 0 && count.tokens == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", kRemovalCauses[cause], with_commas(count.sequences));
+    if (count.tokens == 0) continue;
+    text += fmt::format(" ({}", counted(count.tokens, "token", "tokens"));
+    if (count.loss_tokens > 0) text += fmt::format(", {} of the loss", with_commas(count.loss_tokens));
+    text += ")";
   }
   return text.empty() ? "nothing" : text;
 }
@@ -40,11 +43,12 @@ std::string gap_text(std::int64_t gap) {
 
 std::string report_line(std::string_view label, std::string_view value) { return fmt::format("{:<13} {}\n", label, value); }
 
-void write_removed(JsonWriter& json, const RemovedCounts& removed) {
+void write_removed(JsonWriter& json, const RemovedCounts& removed, bool with_loss) {
   json.begin_object();
   for (std::size_t cause = 0; cause < removed.size(); ++cause) {
     json.key(kRemovalCauses[cause]).begin_object(true);
     json.member("sequences", removed[cause].sequences).member("tokens", removed[cause].tokens);
+    if (with_loss) json.member("loss_tokens", removed[cause].loss_tokens);
     json.end_object();
   }
   json.end_object();

@@ -29,8 +29,8 @@ std::string gap_text(std::int64_t gap);
 /// One text report line: "rows          9,094,695\n".
 std::string report_line(std::string_view label, std::string_view value);
 
-/// {"empty": {"sequences": 0, "tokens": 0}, ...}
-void write_removed(JsonWriter& json, const RemovedCounts& removed);
+/// {"empty": {"sequences": 0, "tokens": 0}, ...}; `with_loss`: with "loss_tokens", where a column tells them.
+void write_removed(JsonWriter& json, const RemovedCounts& removed, bool with_loss = false);
 
 /// Rows and bound of each group's plan.
 std::vector<ManifestGroup> figures_of(const std::vector<GroupPlan>& groups);

@@ -192,7 +192,7 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   json.end_array();
   json.member("bytes_written", run.dry_run ? std::int64_t{0} : result.bytes_written);
   json.key("removed");
-  write_removed(json, manifest.removed);
+  write_removed(json, manifest.removed, !manifest.loss_column.empty());
   json.key("added").begin_object(true);
   json.member("eos", manifest.added_eos).member("bos", manifest.added_bos);
   json.end_object();

@@ -67,7 +67,7 @@ void read_all(const std::string& path, const ReadOptions& options) {
                            .diagnostics = diagnostics,
                            .memory_bytes = std::int64_t{16} << 20,
                            .temp_dir = folder().string()};
-  const ScannedSource scanned = open_source({path}, options, {.random_access = true, .ends = false}, context);
+  const ScannedSource scanned = open_source({path}, options, {}, context);
   const SequenceIndex& index = scanned.source->index();
   for (SequenceId sequence = 0; sequence < index.sequences(); ++sequence) {
     const std::int64_t tokens = index.place(sequence).tokens;

@@ -24,7 +24,7 @@ BELOW = {
 PUBLIC = {
     "base": ["byte_buffer.h", "error.h", "types.h", "version.h", "progress.h"],
     "core": ["assignment.h", "batch_cost.h", "batch_plan.h", "batch_prediction.h", "bounds.h", "byte_buffer.h",
-             "certificate.h", "fingerprint.h", "group_key.h", "item.h",
+             "certificate.h", "column.h", "fingerprint.h", "group_key.h", "item.h",
              "length_histogram.h", "ltd_row_table.h", "ltd_schedule.h", "ltd_selection.h", "packed_row.h", "packer.h",
              "packing_plan.h", "parallelism.h", "row_balance.h", "sequence_index.h", "sequence_source.h", "training_shape.h"],
     "exec": ["run_context.h", "thread_pool.h"],

@@ -13,6 +13,8 @@ add_test(NAME interop_masks COMMAND ${SHARDPACK_PYTHON} ${interop}/verify_oracle
 set_tests_properties(interop_masks PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME interop_certificate COMMAND ${SHARDPACK_PYTHON} ${interop}/certificate_test.py $<TARGET_FILE:shardpack_tool>)
 
+add_test(NAME interop_columns COMMAND ${SHARDPACK_PYTHON} ${interop}/columns_test.py $<TARGET_FILE:shardpack_tool>)
+
 # The whole tool from outside: a ctest entry for each case, so that they run side by side.
 foreach(case formats_agree units_stay_together groups_never_mix threads_change_nothing listing_changes_nothing content_is_kept faults_are_found truncation_is_refused
     tails_add_up short_rows_hold)

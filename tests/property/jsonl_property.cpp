@@ -62,7 +62,7 @@ std::string line_of(const Record& record) {
   std::vector<std::string> members{"\"input_ids\"" + blanks() + ":" + blanks() + (record.ids ? list_of(*record.ids) : "null")};
   if (!record.mask.empty()) members.push_back("\"attention_mask\":" + list_of(record.mask));
   for (const char* other : {R"("text": "}\n{\"input_ids\": [1]}")", R"("meta" :{"input_ids":[[1,"]"],{}]} )",
-                            R"("labels": [-100, 5, 2.5])", R"("n": null)", R"("": true)"}) {
+                            R"("numbers": [-100, 5, 2.5])", R"("n": null)", R"("": true)"}) {
     if (*rc::gen::inRange(0, 4) == 0) members.emplace_back(other);
   }
   for (std::size_t i = members.size(); i > 1; --i) std::swap(members[i - 1], members[*rc::gen::inRange<std::size_t>(0, i)]);
@@ -189,7 +189,9 @@ TEST_CASE("damaged JSON Lines are read as another JSON reader reads them, or ref
       const auto expected = ids_by_json(damaged);
       const InputFile file{folder.write(std::to_string(read + refused), damaged), "x"};
       try {
-        const OpenedShard shard = open_jsonl(file, {}, {pool, {}, progress, folder.path(), true, 0, 0});
+        ReadOptions options;
+        options.columns.which = ColumnChoice::Which::none;
+        const OpenedShard shard = open_jsonl(file, options, {pool, {}, progress, folder.path(), true, 0, 0});
         std::vector<std::uint32_t> found(static_cast<std::size_t>(shard.ids.tokens));
         shard.ids.read(0, found);
         // Columns that are not read are not judged.

@@ -67,7 +67,17 @@ Manifest any_manifest() {
   manifest.source_fingerprint = any_fingerprint();
   manifest.packed_fingerprint = any_fingerprint();
   manifest.removed_fingerprint = any_fingerprint();
-  for (RemovedCount& removed : manifest.removed) removed = {any_count(), any_count()};
+  manifest.columns = any_list([](std::size_t i) {
+    return Column{any_name(i), *rc::gen::element(ColumnKind::token, ColumnKind::sequence, ColumnKind::list, ColumnKind::text),
+                  *rc::gen::element(ValueType::u8, ValueType::i32, ValueType::i64, ValueType::f32, ValueType::f64),
+                  *rc::gen::element(Alignment::plain, Alignment::minus100, Alignment::target_shifted)};
+  });
+  for (const Column& column : manifest.columns) {
+    if (column.kind == ColumnKind::token) manifest.loss_column = column.name;
+  }
+  const bool with_loss = !manifest.loss_column.empty();
+  if (with_loss) manifest.loss_tokens = any_count();
+  for (RemovedCount& removed : manifest.removed) removed = {any_count(), any_count(), with_loss ? any_count() : 0};
   manifest.added_eos = any_count();
   manifest.added_bos = any_count();
   manifest.repeated_rows = *rc::gen::inRange<std::int64_t>(0, 1 + manifest.rows / 2);
@@ -79,7 +89,8 @@ Manifest any_manifest() {
                              any_count(), any_name(i), any_list([](std::size_t j) { return any_name(j); })};
   });
   manifest.shards = any_list([](std::size_t i) {
-    return ManifestShard{"shard" + any_name(i), any_count(), any_count(), any_count(), any_fingerprint(), any_files()};
+    return ManifestShard{"shard" + any_name(i), any_count(), any_count(), any_count(),
+                         any_fingerprint(),     any_files(), any_count()};
   });
   manifest.files = any_files();
   return manifest;

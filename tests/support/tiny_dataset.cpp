@@ -66,7 +66,7 @@ class TinySource final : public SequenceSource {
 class TinyWriter {
  public:
   TinyWriter(const std::string& folder, const TinyOptions& options)
-      : folder_(folder), options_(options), source_(options), index_(source_.index()), keys_(1000) {}
+      : folder_(folder), options_(options), source_(options), index_(source_.index()), keys_(1000, {}) {}
 
   Manifest write() {
     describe();
@@ -115,7 +115,7 @@ class TinyWriter {
     std::vector<std::uint32_t> ids(static_cast<std::size_t>(tokens));
     std::vector<TokenRequest> requests{{sequence, first_token, tokens, 0}};
     source_.read_block(requests, IdType::u32, ids.data());
-    return keys_.of(sequence, first_token, std::span<const std::uint32_t>(ids));
+    return keys_.ids.of(sequence, first_token, std::span<const std::uint32_t>(ids));
   }
 
   void write_partition(SequenceId first, SequenceId last, std::string& removed) {
@@ -239,7 +239,7 @@ class TinyWriter {
   const TinyOptions& options_;
   TinySource source_;
   const SequenceIndex& index_;
-  FingerprintKeys keys_;
+  DatasetKeys keys_;
   Manifest manifest_;
   std::size_t planned_shards_ = 0;
   OrderedRows head_;

@@ -9,15 +9,18 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <limits>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "base/units.h"
+#include "core/column_values.h"
 #include "core/fingerprint_keys.h"
 #include "exec/ordered_map.h"
 #include "io/byte_stream.h"
+#include "io/column_choice.h"
 #include "io/formats/column_names.h"
 #include "io/formats/group_column.h"
 #include "io/text_line.h"
@@ -123,6 +126,98 @@ struct LineFault {
   std::int64_t line = 0;            // in its block, from 0
 };
 
+/// A block's values of one column.
+class ParsedColumn {
+ public:
+  void add(std::int64_t value) { fractional_ ? fractions_.push_back(exact_fraction(value)) : whole_.push_back(value); }
+  /// One fraction, and all whole numbers of the block are kept as fractions.
+  void add(double value) {
+    if (!fractional_) {
+      for (const std::int64_t whole : whole_) fractions_.push_back(exact_fraction(whole));
+      whole_.clear();
+      fractional_ = true;
+    }
+    fractions_.push_back(value);
+  }
+  void add(std::string_view text) { text_.insert(text_.end(), text.begin(), text.end()); }
+
+  std::size_t size() const { return fractional_ ? fractions_.size() : whole_.size() + text_.size(); }
+  void resize(std::size_t size) {
+    if (fractional_) {
+      fractions_.resize(size);
+    } else if (!text_.empty()) {
+      text_.resize(size);
+    } else {
+      whole_.resize(size);
+    }
+  }
+
+  /// Keep of the values from `first` on those whose mask is not 0. \return those left out that take part in the loss
+  std::int64_t keep_masked(const Column& column, std::size_t first, const std::vector<std::uint8_t>& mask) {
+    return fractional_ ? keep_masked(column, fractions_, ValueType::f64, first, mask)
+                       : keep_masked(column, whole_, ValueType::i64, first, mask);
+  }
+
+  /// The values in the narrowest type that packed rows have, for the spool.
+  void settle(ColumnKind kind) {
+    if (kind == ColumnKind::text) {
+      const std::span<const std::byte> text = std::as_bytes(std::span(text_));
+      bytes.assign(text.begin(), text.end());
+      type = ValueType::u8;
+      count = static_cast<std::int64_t>(text_.size());
+      facts.add(type, bytes.data(), count);
+      return;
+    }
+    const ValueType wide = fractional_ ? ValueType::f64 : ValueType::i64;
+    const std::byte* const values =
+        fractional_ ? std::as_bytes(std::span(fractions_)).data() : std::as_bytes(std::span(whole_)).data();
+    count = static_cast<std::int64_t>(size());
+    facts.add(wide, values, count);
+    type = packed_type(facts, 0);
+    bytes.resize(static_cast<std::size_t>(count * info(type).bytes));
+    convert_values(wide, values, count, type, bytes.data());
+    whole_ = {};
+    fractions_ = {};
+  }
+
+  std::vector<std::int64_t> lengths;  // of each record, where the kind is list or text
+  ValueType type = ValueType::i64;    // these four: once settled
+  ByteBuffer bytes;
+  std::int64_t count = 0;
+  ColumnFacts facts;  // but for fingerprint and loss
+
+ private:
+  static double exact_fraction(std::int64_t whole) {
+    const auto fraction = static_cast<double>(whole);
+    if (std::abs(fraction) > 9007199254740992.0) {  // 2^53
+      throw LineFault{"a column that holds fractions also holds a whole number beyond 2^53, which no fraction can be"};
+    }
+    return fraction;
+  }
+
+  template <class Value>
+  static std::int64_t keep_masked(const Column& column, std::vector<Value>& values, ValueType type, std::size_t first,
+                                  const std::vector<std::uint8_t>& mask) {
+    std::int64_t lost = 0;
+    std::size_t kept = first;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      const Value& value = values[first + i];
+      if (mask[i] != 0) {
+        values[kept++] = value;
+      } else if (is_loss_column(column)) {
+        lost += count_loss_tokens(column, type, reinterpret_cast<const std::byte*>(&value), 1);
+      }
+    }
+    values.resize(kept);
+    return lost;
+  }
+
+  std::vector<std::int64_t> whole_;
+  std::vector<double> fractions_;
+  std::vector<char> text_;
+  bool fractional_ = false;
+};
+
 struct ParsedBlock {
   std::int64_t lines = 0;
   std::vector<std::uint32_t> ids;
@@ -130,6 +225,7 @@ struct ParsedBlock {
   GroupColumn groups;
   std::int64_t null_records = 0;
   RemovedCount padding;
+  std::vector<ParsedColumn> columns;  // as those carried
   std::set<std::string, std::less<>> other_columns;
   std::uint32_t id_min = std::numeric_limits<std::uint32_t>::max(), id_max = 0;
   std::optional<LineFault> fault;  // the lines before it are not worth keeping
@@ -138,9 +234,27 @@ struct ParsedBlock {
 /// Parses the lines of one block.
 class BlockParser {
  public:
-  explicit BlockParser(const ReadOptions& options) : options_(options) {}
+  /// `carried`: columns to be read beside the ids.
+  BlockParser(const ReadOptions& options, const std::vector<Column>& carried) : options_(options), carried_(carried) {}
+
+  /// What the first records of a file hold, up to kSettlingRecords of them or the first that has a fault.
+  ColumnsSeen observe(const TextBlock& block, std::int64_t& records) {
+    ColumnsSeen seen;
+    records = 0;
+    const std::string_view lines = block.begins_file ? without_byte_order_mark(block.lines()) : block.lines();
+    try {
+      for_each_line(lines, [&](std::string_view line) {
+        if (trimmed(line).empty()) return true;
+        observe_line(line, seen);
+        return ++records < kSettlingRecords;
+      });
+    } catch (const LineFault&) {  // parse() comes across it, and says where it is
+    }
+    return seen;
+  }
 
   ParsedBlock parse(const TextBlock& block) {
+    result_.columns.resize(carried_.size());
     result_.ids.reserve(block.bytes / 5);  // an id of four digits and its comma
     const std::string_view lines = block.begins_file ? without_byte_order_mark(block.lines()) : block.lines();
     const char* const end = lines.data() + lines.size();
@@ -157,10 +271,85 @@ class BlockParser {
       result_.fault = std::move(fault);
     }
     result_.groups.keys = numbering_.keys();
+    if (result_.fault) return std::move(result_);
+    for (std::size_t c = 0; c < carried_.size(); ++c) result_.columns[c].settle(carried_[c].kind);
     return std::move(result_);
   }
 
  private:
+  bool is_set_apart(std::string_view name) const {
+    return name == options_.ids_column || name == kMaskColumn ||
+           (!options_.group_column.empty() && name == options_.group_column);
+  }
+
+  void observe_line(std::string_view line, ColumnsSeen& seen) {
+    line_ = line;
+    cut_short_ = false;
+    std::optional<std::int64_t> ids;
+    struct Found {
+      std::string name;
+      ColumnSeen column;
+      std::optional<std::int64_t> entries;  // of a list of numbers
+    };
+    std::vector<Found> all;  // of a line that turns out faulty nothing counts
+    ondemand::document document = iterate();
+    ondemand::object object;
+    check(document.get_object().get(object));
+    for (auto field : object) {
+      std::string_view name;
+      ondemand::value value;
+      check(field.unescaped_key().get(name));
+      check(field.value().get(value));
+      if (name == options_.ids_column) {
+        ids = count_numbers(value);
+      } else if (!is_set_apart(name)) {
+        Found& found = all.emplace_back(Found{std::string(name), {}, {}});
+        found.entries = observe_value(value, found.column);
+      }
+    }
+    for (Found& found : all) {
+      found.column.equal_length = !found.entries || found.entries == ids;
+      seen[found.name] += found.column;
+    }
+  }
+
+  /// \return the entries of a list of numbers
+  std::optional<std::int64_t> observe_value(ondemand::value value, ColumnSeen& column) {
+    const std::string_view text = token(value);
+    if (text == "null") return std::nullopt;
+    ++column.records;
+    if (text.starts_with('[')) {
+      if (const std::optional<std::int64_t> entries = count_numbers(value)) {
+        column.list = true;
+        return entries;
+      }
+      column.other = true;
+    } else if (text.starts_with('{')) {
+      column.other = true;
+    } else if (text.starts_with('"')) {
+      column.text = true;
+    } else {
+      column.number = true;
+    }
+    return std::nullopt;
+  }
+
+  /// Entries of a list; none when it is no list, or holds something but numbers, true and false.
+  std::optional<std::int64_t> count_numbers(ondemand::value value) {
+    ondemand::array array;
+    if (value.get_array().get(array) != simdjson::SUCCESS) return std::nullopt;
+    std::int64_t entries = 0;
+    bool numbers = true;
+    for (auto element : array) {
+      ondemand::value entry;
+      check(element.get(entry));
+      const std::string_view text = token(entry);
+      numbers = numbers && !text.empty() && std::string_view("[{\"n").find(text[0]) == std::string_view::npos;
+      ++entries;
+    }
+    return numbers ? std::optional(entries) : std::nullopt;
+  }
+
   void parse_line(std::string_view line, bool cut_short) {
     line_ = line;
     cut_short_ = cut_short;
@@ -169,6 +358,7 @@ class BlockParser {
     bool ids_found = false, ids_null = false, mask_null = false, group_found = false;
     const bool grouped = !options_.group_column.empty();
     const std::size_t first = result_.ids.size();
+    begin_columns();
 
     ondemand::document document = iterate();
     ondemand::object object;
@@ -190,8 +380,8 @@ class BlockParser {
       } else if (grouped && name == options_.group_column) {
         if (std::exchange(group_found, true)) fail_repeated(name);
         group = group_key(value);
-      } else if (result_.other_columns.find(name) == result_.other_columns.end()) {
-        result_.other_columns.emplace(name);
+      } else {
+        read_column(name, value);
       }
     }
     if (document.current_location().error() != simdjson::OUT_OF_BOUNDS) throw LineFault{"more than one JSON value on the line"};
@@ -199,6 +389,7 @@ class BlockParser {
     const bool group_null = grouped && !group;
     if (group_null && options_.null_row == NullRow::error) fail_no_group(group_found);
 
+    if (group_null || ids_null) drop_columns();
     if (group_null) {  // without a group it has no place in a row
       result_.ids.resize(first);
       ++result_.null_records;
@@ -209,8 +400,9 @@ class BlockParser {
       ++result_.null_records;
     } else if (mask_null) {
       throw LineFault{fmt::format("{} is null; expected as many 0 and 1 as token ids", kMaskColumn)};
-    } else if (mask_entries) {
-      remove_padding(first);
+    } else {
+      check_columns(result_.ids.size() - first);
+      if (mask_entries) remove_padding(first);
     }
     result_.lengths.push_back(static_cast<std::int64_t>(result_.ids.size() - first));
     if (grouped) result_.groups.of_record.push_back(group ? numbering_.number_of(*group) : -1);
@@ -251,6 +443,101 @@ class BlockParser {
       ++index;
     }
     return true;
+  }
+
+  // ---- columns --------------------------------------------------------------------------------------------------------------
+
+  /// Where a record's values of a column begin, and whether it has any.
+  struct ColumnState {
+    std::size_t first = 0;
+    bool found = false, null = false;
+  };
+
+  void begin_columns() {
+    states_.assign(carried_.size(), {});
+    for (std::size_t c = 0; c < carried_.size(); ++c) states_[c].first = result_.columns[c].size();
+  }
+
+  /// Take the value in when the column is carried, else note its name.
+  void read_column(std::string_view name, ondemand::value value) {
+    for (std::size_t c = 0; c < carried_.size(); ++c) {
+      if (carried_[c].name != name) continue;
+      if (std::exchange(states_[c].found, true)) fail_repeated(name);
+      states_[c].null = token(value) == "null";
+      if (!states_[c].null) read_values(carried_[c], value, result_.columns[c]);
+      return;
+    }
+    if (result_.other_columns.find(name) == result_.other_columns.end()) result_.other_columns.emplace(name);
+  }
+
+  void read_values(const Column& column, ondemand::value value, ParsedColumn& values) {
+    if (column.kind == ColumnKind::text) {
+      std::string_view text;
+      if (value.get_string().get(text) != simdjson::SUCCESS) fail_kind(column, "a string", value);
+      return values.add(text);
+    }
+    if (column.kind == ColumnKind::sequence) return read_number(column, value, -1, values);
+    ondemand::array array;
+    if (value.get_array().get(array) != simdjson::SUCCESS) fail_kind(column, "a list of numbers", value);
+    std::int64_t index = 0;
+    for (auto element : array) {
+      ondemand::value entry;
+      check(element.get(entry));
+      read_number(column, entry, index++, values);
+    }
+  }
+
+  /// `index`: in its list; -1 = it is in none.
+  void read_number(const Column& column, ondemand::value value, std::int64_t index, ParsedColumn& values) {
+    std::int64_t whole = 0;
+    double fraction = 0;
+    bool flag = false;
+    if (value.get_int64().get(whole) == simdjson::SUCCESS) return values.add(whole);
+    if (value.get_bool().get(flag) == simdjson::SUCCESS) return values.add(std::int64_t{flag});
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    if (token(value) == "NaN") return values.add(std::numeric_limits<double>::quiet_NaN());  // as Python writes them
+    if (token(value) == "Infinity") return values.add(kInfinity);
+    if (token(value) == "-Infinity") return values.add(-kInfinity);
+    const bool written_as_fraction = token(value).find_first_of(".eE") != std::string_view::npos;
+    if (written_as_fraction && value.get_double().get(fraction) == simdjson::SUCCESS) return values.add(fraction);
+    const std::string place = index < 0 ? "" : fmt::format("[{}]", with_commas(index));
+    throw LineFault{fmt::format("{}{} is {}; expected a number, whole ones within 64 bits, or true or false", column.name, place,
+                                described(value))};
+  }
+
+  [[noreturn]] void fail_kind(const Column& column, std::string_view expected, ondemand::value value) {
+    throw LineFault{
+        fmt::format("{} is {}; expected {}, which it is in the first records", column.name, described(value), expected)};
+  }
+
+  /// Every column is there and as long as it should be for a record of `ids` ids.
+  void check_columns(std::size_t ids) {
+    for (std::size_t c = 0; c < carried_.size(); ++c) {
+      const Column& column = carried_[c];
+      ParsedColumn& values = result_.columns[c];
+      if (!states_[c].found || states_[c].null) {
+        throw LineFault{fmt::format("{} '{}', which the records before have; --columns names those to carry, without it",
+                                    states_[c].found ? "null in the column" : "no column", column.name)};
+      }
+      const std::size_t count = values.size() - states_[c].first;
+      if (column.kind == ColumnKind::token && count != ids) {
+        throw LineFault{fmt::format("{} has {} values for {} token ids; --columns {}:list carries it as a list of its own length",
+                                    column.name, with_commas(static_cast<std::int64_t>(count)),
+                                    with_commas(static_cast<std::int64_t>(ids)), column.name)};
+      }
+      if (column.kind == ColumnKind::list || column.kind == ColumnKind::text)
+        values.lengths.push_back(static_cast<std::int64_t>(count));
+    }
+  }
+
+  /// For a record that is left out: nothing for its tokens, and a place among the records.
+  void drop_columns() {
+    for (std::size_t c = 0; c < carried_.size(); ++c) {
+      ParsedColumn& values = result_.columns[c];
+      values.resize(states_[c].first);
+      if (carried_[c].kind == ColumnKind::sequence) values.add(std::int64_t{0});
+      if (carried_[c].kind == ColumnKind::list || carried_[c].kind == ColumnKind::text) values.lengths.push_back(0);
+    }
   }
 
   /// Nothing for null.
@@ -328,6 +615,11 @@ class BlockParser {
     ++result_.padding.sequences;
     result_.padding.tokens += static_cast<std::int64_t>(ids.size() - kept);
     ids.resize(kept);
+    for (std::size_t c = 0; c < carried_.size(); ++c) {
+      if (carried_[c].kind != ColumnKind::token) continue;
+      const std::int64_t lost = result_.columns[c].keep_masked(carried_[c], states_[c].first, mask_);
+      if (static_cast<int>(c) == loss_) result_.padding.loss_tokens += lost;
+    }
   }
 
   void check(simdjson::error_code error) const {
@@ -398,7 +690,10 @@ class BlockParser {
   }
 
   const ReadOptions& options_;
+  const std::vector<Column>& carried_;
+  const int loss_ = loss_column(carried_);
   ParsedBlock result_;
+  std::vector<ColumnState> states_;  // of the record, for each of carried_
   ondemand::parser parser_;
   GroupNumbering numbering_;  // of the block
   std::vector<std::uint8_t> mask_;
@@ -409,12 +704,21 @@ class BlockParser {
 /// Puts the blocks of a file together, in order.
 class ShardCollector {
  public:
-  ShardCollector(const InputFile& file, const OpenContext& context) : file_(file), first_record_(context.first_record) {
+  ShardCollector(const InputFile& file, const OpenContext& context, ChosenColumns columns)
+      : file_(file), first_record_(context.first_record) {
     shard_.ids.type = IdType::u32;
     shard_.ids.big_endian = std::endian::native == std::endian::big;
     shard_.files = {file.path};
     shard_.record_begin = {0};
     if (context.spool) spool_ = std::make_shared<File>(File::temporary(context.temp_dir));
+    for (Column& column : columns.carried) {
+      ColumnTable& table = shard_.columns.emplace_back();
+      if (context.spool) table.values.file = std::make_shared<File>(File::temporary(context.temp_dir));
+      if (column.kind == ColumnKind::list || column.kind == ColumnKind::text) table.begin = {0};
+      table.facts.emplace();
+      table.column = std::move(column);
+    }
+    spool_ends_.resize(shard_.columns.size());
   }
 
   void add(const ParsedBlock& block) {
@@ -424,12 +728,14 @@ class ShardCollector {
     const std::int64_t place = shard_.ids.tokens * kIdBytes;
     if (spool_) spool_->write_at(place, std::as_bytes(std::span(block.ids)));
     add_fingerprint(block);
+    for (std::size_t c = 0; c < shard_.columns.size(); ++c) add_column(block.columns[c], block.lengths, c);
     for (const std::int64_t length : block.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
     shard_.ids.append(static_cast<std::int64_t>(block.ids.size()), place);
     add_groups(block.groups, numbering_, shard_.groups);
     shard_.null_records += block.null_records;
     shard_.padding.sequences += block.padding.sequences;
     shard_.padding.tokens += block.padding.tokens;
+    shard_.padding.loss_tokens += block.padding.loss_tokens;
     other_columns_.insert(block.other_columns.begin(), block.other_columns.end());
     if (block.ids.empty()) return;
     facts_.id_min = facts_.id_max < 0 ? std::int64_t{block.id_min} : std::min(facts_.id_min, std::int64_t{block.id_min});
@@ -455,8 +761,41 @@ class ShardCollector {
                 fmt::format("line {}", with_commas(lines_ + fault.line + 1)));
   }
 
+  /// `token_lengths`: of the block's records.
+  void add_column(const ParsedColumn& block, const std::vector<std::int64_t>& token_lengths, std::size_t number) {
+    ColumnTable& table = shard_.columns[number];
+    if (table.values.file) table.values.file->write_at(spool_ends_[number], block.bytes);
+    table.values.append(block.count, spool_ends_[number], block.type);
+    spool_ends_[number] += static_cast<std::int64_t>(block.bytes.size());
+    for (const std::int64_t length : block.lengths) table.begin.push_back(table.begin.back() + length);
+
+    *table.facts += block.facts;
+    if (is_loss_column(table.column)) {
+      table.facts->loss_tokens += count_loss_tokens(table.column, block.type, block.bytes.data(), block.count);
+    }
+    const FingerprintKeys keys = keys_.of_column(table.column.name);
+    const int bytes = info(block.type).bytes;
+    const std::byte* values = block.bytes.data();
+    for (std::size_t i = 0; i < token_lengths.size(); ++i) {
+      const ColumnKind kind = table.column.kind;
+      const std::int64_t count = kind == ColumnKind::token      ? token_lengths[i]
+                                 : kind == ColumnKind::sequence ? 1
+                                                                : block.lengths[i];
+      const SequenceId record = first_record_ + records() + static_cast<SequenceId>(i);
+      if (token_lengths[i] > 0) {  // a record without tokens has no place in a row
+        table.facts->fingerprint +=
+            kind == ColumnKind::text
+                ? keys.of_text(record, {reinterpret_cast<const char*>(values), static_cast<std::size_t>(count)})
+                : keys.of(record, 0, block.type, values, count);
+      }
+      values += count * bytes;
+    }
+  }
+
   void add_fingerprint(const ParsedBlock& block) {
-    const auto longest = block.lengths.empty() ? 0 : *std::max_element(block.lengths.begin(), block.lengths.end());
+    auto longest = block.lengths.empty() ? 0 : *std::max_element(block.lengths.begin(), block.lengths.end());
+    for (const ParsedColumn& column : block.columns)
+      for (const std::int64_t length : column.lengths) longest = std::max(longest, length);
     if (longest > keys_for_) {  // in steps, because a table costs more than a short file
       keys_for_ = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(longest)));
       keys_ = FingerprintKeys(keys_for_);
@@ -477,8 +816,9 @@ class ShardCollector {
   std::int64_t keys_for_ = 0;  // tokens
   FingerprintKeys keys_{0};
   GroupNumbering numbering_;
-  std::set<std::string, std::less<>> other_columns_;
   std::shared_ptr<File> spool_;
+  std::vector<std::int64_t> spool_ends_;  // bytes, of each column's
+  std::set<std::string, std::less<>> other_columns_;
   TokenFacts facts_;
   OpenedShard shard_;
 };
@@ -511,18 +851,25 @@ OpenedShard open_jsonl(const InputFile& file, const ReadOptions& options, const 
       budgeted ? std::clamp(context.memory_bytes / kLineMemoryFactor, kBlockMemory, kMaxLineBytes) : kMaxLineBytes;
   const std::int64_t max_records = options.limit > 0 ? std::max<std::int64_t>(options.limit - context.first_record, 0) : -1;
   BlockReader reader(stream, max_line_bytes, max_records);
-  ShardCollector collector(file, context);
+  std::optional<TextBlock> first = reader.next();
+  std::int64_t settling_records = 0;
+  const std::vector<Column> no_columns;
+  const ColumnsSeen seen = first ? BlockParser(options, no_columns).observe(*first, settling_records) : ColumnsSeen();
+  ChosenColumns chosen = choose_columns(seen, settling_records, options, file.name);
+  const std::vector<Column> carried = chosen.carried;
+  ShardCollector collector(file, context, std::move(chosen));
 
   int in_flight = default_in_flight(context.pool);
   if (budgeted) in_flight = static_cast<int>(std::clamp<std::int64_t>(context.memory_bytes / kBlockMemory, 1, in_flight));
   std::int64_t reported_bytes = 0;
   const auto read_block = [&] {
-    std::optional<TextBlock> block = reader.next();
+    std::optional<TextBlock> block = first ? std::exchange(first, std::nullopt) : reader.next();
     context.progress.advance(stream.stored_bytes() - std::exchange(reported_bytes, stream.stored_bytes()));
     return block;
   };
   ordered_map(
-      context.pool, in_flight, context.stop, read_block, [&](TextBlock&& block) { return BlockParser(options).parse(block); },
+      context.pool, in_flight, context.stop, read_block,
+      [&](TextBlock&& block) { return BlockParser(options, carried).parse(block); },
       [&](ParsedBlock&& block) { collector.add(block); });
   stream.skip_rest();  // a limit may have left some
   return collector.finish(stream.stored_hash());

@@ -28,13 +28,14 @@ TEST_CASE("a block holds what its segments say, between padding and added tokens
   CHECK(std::vector<std::uint32_t>(ids, ids + 14) == expected);
   CHECK(block.row_begin == std::vector<std::int64_t>{0, 2, 3});
 
-  const FingerprintKeys keys(3);
+  const DatasetKeys all_keys(3, {});
+  const FingerprintKeys& keys = all_keys.ids;
   Fingerprint by_hand;
   const std::vector<std::uint32_t> a{30, 31}, b{11, 12}, c{20};
   by_hand += keys.of(2, 0, std::span<const std::uint32_t>(a));
   by_hand += keys.of(0, 1, std::span<const std::uint32_t>(b));
   by_hand += keys.of(1, 0, std::span<const std::uint32_t>(c));
-  CHECK(fingerprint_of(block, keys, source.index()) == by_hand);
+  CHECK(fingerprint_of(block, all_keys, source.index()) == by_hand);
 }
 
 TEST_CASE("a fingerprint adds up over any cut and feels every change") {

@@ -604,7 +604,6 @@ TEST_CASE("formats that are not read are refused by name") {
     return result.what;
   };
   const std::string rest(200, '\3');
-  CHECK(contains(failure("a.parquet", "PAR1" + rest), "Parquet"));
   CHECK(contains(failure("a.h5", "\x89HDF\r\n\x1a\n" + rest), "HDF5"));
   CHECK(contains(failure("a.npz", "PK\3\4" + rest), "ZIP"));
   CHECK(contains(failure("a.safetensors", std::string("\x40\0\0\0\0\0\0\0", 8) + "{\"x\":" + rest), "safetensors"));
@@ -635,7 +634,8 @@ TEST_CASE("an unknown format suggests the nearest") {
   CHECK(failure.code == ErrorCode::usage);
   CHECK(contains(failure.what, "did you mean megatron?"));
   options.format = "qqqqqq";
-  CHECK(contains(opener.failure({folder.path("a.bin")}, options).what, "the formats are llmc, hf, arrow, parquet, npy, megatron"));
+  CHECK(
+      contains(opener.failure({folder.path("a.bin")}, options).what, "the formats are llmc, hf, arrow, parquet, npy, megatron"));
   CHECK(input_format_summaries().size() == input_formats().size());
 }
 

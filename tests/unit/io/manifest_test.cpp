@@ -32,12 +32,17 @@ Manifest sample() {
   manifest.id_min = 3;
   manifest.id_max = 70'000;
   manifest.eos_id = 2;
+  manifest.columns = {{"labels", ColumnKind::token, ValueType::i32, Alignment::minus100},
+                      {"score", ColumnKind::sequence, ValueType::f64, Alignment::plain}};
   manifest.not_carried = {"text", "url"};
+  manifest.loss_column = "labels";
+  manifest.source_loss_tokens = 600;
+  manifest.loss_tokens = 570;
   manifest.options = {{"seed", "18446744073709551615"}, {"overlong", "\"truncate\""}, {"limit", "null"}, {"derived", "true"}};
   manifest.sources = {{"train/a.bin", "megatron", 2000, 22, 990, kHash}};
   manifest.source_fingerprint = {1, 2};
   manifest.packed_fingerprint = {3, 4};
-  manifest.removed[2] = {1, 40};
+  manifest.removed[2] = {1, 40, 30};
   manifest.added_eos = 5;
   manifest.repeated_rows = 2;
   manifest.repeated_sequences = 3;
@@ -95,8 +100,12 @@ TEST_CASE("a manifest's bytes are these") {
   "position_start": 0,
   "derived": true,
   "compress": "",
-  "columns": [],
+  "columns": [
+    { "name": "labels", "dtype": "i32", "alignment": "minus100", "per": "token" },
+    { "name": "score", "dtype": "f64", "alignment": "plain", "per": "sequence" }
+  ],
   "not_carried": ["text", "url"],
+  "loss": { "column": "labels", "source_tokens": 600, "tokens": 570 },
   "options": {
     "seed": 18446744073709551615,
     "overlong": "truncate",
@@ -112,14 +121,14 @@ TEST_CASE("a manifest's bytes are these") {
     "removed": "00000000000000000000000000000000"
   },
   "removed": {
-    "empty": { "sequences": 0, "tokens": 0 },
-    "null": { "sequences": 0, "tokens": 0 },
-    "truncated": { "sequences": 1, "tokens": 40 },
-    "dropped": { "sequences": 0, "tokens": 0 },
-    "short": { "sequences": 0, "tokens": 0 },
-    "unlabeled": { "sequences": 0, "tokens": 0 },
-    "tail": { "sequences": 0, "tokens": 0 },
-    "padding": { "sequences": 0, "tokens": 0 }
+    "empty": { "sequences": 0, "tokens": 0, "loss_tokens": 0 },
+    "null": { "sequences": 0, "tokens": 0, "loss_tokens": 0 },
+    "truncated": { "sequences": 1, "tokens": 40, "loss_tokens": 30 },
+    "dropped": { "sequences": 0, "tokens": 0, "loss_tokens": 0 },
+    "short": { "sequences": 0, "tokens": 0, "loss_tokens": 0 },
+    "unlabeled": { "sequences": 0, "tokens": 0, "loss_tokens": 0 },
+    "tail": { "sequences": 0, "tokens": 0, "loss_tokens": 0 },
+    "padding": { "sequences": 0, "tokens": 0, "loss_tokens": 0 }
   },
   "added": { "eos": 5, "bos": 0 },
   "hidden_labels": 0,
@@ -200,7 +209,12 @@ TEST_CASE("what a right checksum does not make right is named by its key") {
       {"\"u32\"", "\"i64\"", "ids.dtype: expected u16 or u32, found 'i64'"},
       {"\"max\": 70000", "\"max\": 4294967296", "ids.max: "},
       {"\"eos_id\": 2", "\"eos_id\": -2", "ids.eos_id: "},
-      {"\"columns\": []", "\"columns\": [1]", "columns: expected []"},
+      {"\"dtype\": \"i32\"", "\"dtype\": \"u16\"", "columns[0].dtype: expected one of u8, i32, i64, f32, f64, found 'u16'"},
+      {"\"name\": \"score\"", "\"name\": \"labels\"", "columns[1].name: 'labels' is listed twice"},
+      {"\"name\": \"score\"", "\"name\": \"../x\"", "columns[1].name: "},
+      {"\"minus100\"", "\"minus99\"", "columns[0].alignment: expected one of plain, minus100, target-shifted"},
+      {"\"per\": \"token\"", "\"per\": \"row\"", "columns[0].per: expected one of token, sequence, list, text"},
+      {"\"column\": \"labels\"", "\"column\": \"score\"", "loss.column: 'score' is no column with a value for each token"},
       {"\"hidden_labels\": 0", "\"hidden_labels\": 1", "hidden_labels: expected 0"},
       {"\"train/a.bin\"", "\"/etc/passwd\"", "sources[0].name: expected a relative path"},
       {"\"train/a.bin\"", "\"train/../../a.bin\"", "sources[0].name: "},

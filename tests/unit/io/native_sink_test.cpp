@@ -115,13 +115,13 @@ TEST_CASE("types follow from what must fit") {
   plan.max_segments_in_row = 65'535;
   plan.position_start = 65'535 - 63;
   write_sample(plan, rows, 3);
-  CHECK(type_of("small", "segment_ids") == IdType::u16);
-  CHECK(type_of("small", "position_ids") == IdType::u16);
-  CHECK(type_of("small", "input_ids") == IdType::u16);
-  CHECK(type_of("small", "row_offsets") == IdType::i64);
-  CHECK(type_of("small", "seq_lengths") == IdType::i32);
-  CHECK(type_of("small", "seq_source") == IdType::i64);
-  CHECK(type_of("small", "seq_added") == IdType::u8);
+  CHECK(type_of("small", "segment_ids") == ValueType::u16);
+  CHECK(type_of("small", "position_ids") == ValueType::u16);
+  CHECK(type_of("small", "input_ids") == ValueType::u16);
+  CHECK(type_of("small", "row_offsets") == ValueType::i64);
+  CHECK(type_of("small", "seq_lengths") == ValueType::i32);
+  CHECK(type_of("small", "seq_source") == ValueType::i64);
+  CHECK(type_of("small", "seq_added") == ValueType::u8);
   CHECK(PackedArray(folder.path("small/seq_source.npy")).shape() == std::vector<std::int64_t>{plan.segments, 3});
 
   plan.folder = folder.path("large");
@@ -129,9 +129,9 @@ TEST_CASE("types follow from what must fit") {
   plan.position_start = 65'535 - 62;
   plan.id_type = IdType::u32;
   write_sample(plan, rows, 3);
-  CHECK(type_of("large", "segment_ids") == IdType::u32);
-  CHECK(type_of("large", "position_ids") == IdType::u32);
-  CHECK(type_of("large", "input_ids") == IdType::u32);
+  CHECK(type_of("large", "segment_ids") == ValueType::u32);
+  CHECK(type_of("large", "position_ids") == ValueType::u32);
+  CHECK(type_of("large", "input_ids") == ValueType::u32);
 }
 
 TEST_CASE("what is not asked for or says nothing is left out") {

@@ -43,7 +43,7 @@ TEST_CASE("an array is read in any rows and any integer type that holds it") {
   const PackedArray array(folder.write("a.npy", npy<std::int32_t>("<i4", {4, 2}, values)));
   CHECK(array.rows() == 4);
   CHECK(array.row_elements() == 2);
-  CHECK(array.type() == IdType::i32);
+  CHECK(array.type() == ValueType::i32);
   CHECK(array.read_all<std::int32_t>() == values);
   CHECK(array.read<std::int64_t>(1, 2) == std::vector<std::int64_t>{3, 4, 5, 70'000});
   CHECK(array.read<std::uint8_t>(0, 2) == std::vector<std::uint8_t>{1, 2, 3, 4});
@@ -76,13 +76,14 @@ TEST_CASE("every stored type is converted with its sign") {
   CHECK(code_of([&] { read_one("<u8", ones); }) == ErrorCode::bad_data);
 }
 
-TEST_CASE("what is not a whole array of integers is refused") {
+TEST_CASE("what is not a whole array of numbers is refused") {
   const TempFolder folder;
   const std::string good = npy<std::uint16_t>("<u2", {3, 2}, {1, 2, 3, 4, 5, 6});
   const auto opening = [&](const std::string& bytes) { return code_of([&] { PackedArray(folder.write("x.npy", bytes)); }); };
   for (std::size_t bytes = 0; bytes < good.size(); ++bytes) REQUIRE(opening(good.substr(0, bytes)) == ErrorCode::bad_data);
   CHECK(opening(good + "x") == ErrorCode::bad_data);
-  CHECK(opening(make_npy_header("<f4", {0})) == ErrorCode::bad_data);
+  CHECK(opening(make_npy_header("<c8", {0})) == ErrorCode::bad_data);
+  CHECK(opening(make_npy_header("<f4", {1})) == ErrorCode::bad_data);  // no data follow
   CHECK(opening(make_npy_header(">u2", {0, 2})) == ErrorCode::bad_data);
   CHECK(opening(make_npy_header("<u2", {}) + "ab") == ErrorCode::bad_data);
   CHECK(opening(make_npy_header("<u2", {0, std::int64_t{1} << 40, std::int64_t{1} << 40})) == ErrorCode::bad_data);

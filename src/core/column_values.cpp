@@ -1,0 +1,162 @@
+#include "core/column_values.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+namespace shardpack {
+
+namespace {
+
+/// Masks in the order in which they are asked; 0 takes no part in the loss.
+constexpr std::array<std::string_view, 6> kMasks{"loss_mask",      "completion_mask", "assistant_masks",
+                                                 "assistant_mask", "labels_mask",     "loss_weights"};
+
+template <class Value>
+bool is_single(Value value) {
+  if constexpr (std::is_same_v<Value, double>) {
+    return std::isnan(value) || static_cast<double>(static_cast<float>(value)) == value;
+  }
+  return true;
+}
+
+template <class Out, class In>
+void convert_run(std::span<const In> values, std::byte* out) {
+  auto* const typed = reinterpret_cast<Out*>(out);
+  if constexpr (std::is_same_v<In, Out>) {
+    if (!values.empty()) std::memcpy(out, values.data(), values.size_bytes());
+  } else {
+    bool exact = true;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      const auto converted = static_cast<Out>(values[i]);
+      exact &= static_cast<In>(converted) == values[i] || values[i] != values[i];
+      typed[i] = converted;
+    }
+    ensure(exact, "column values fit the type that was chosen for them");
+  }
+}
+
+}  // namespace
+
+void ColumnFacts::add(ValueType type, const std::byte* values, std::int64_t count) {
+  visit_values(type, values, count, [this](auto typed) {
+    using Value = std::remove_const_t<typename decltype(typed)::element_type>;
+    if constexpr (std::is_integral_v<Value>) {
+      Value low = std::numeric_limits<Value>::max(), high = std::numeric_limits<Value>::min();
+      for (const Value value : typed) {
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+      if (typed.empty()) return;
+      if constexpr (std::is_same_v<Value, std::uint64_t>) {
+        ensure(high <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()), "column values below 2^63");
+      }
+      least = std::min(least, static_cast<std::int64_t>(low));
+      greatest = std::max(greatest, static_cast<std::int64_t>(high));
+    } else {
+      fractional = fractional || !typed.empty();
+      for (const Value value : typed) single = single && is_single(value);
+    }
+  });
+}
+
+ColumnFacts& ColumnFacts::operator+=(const ColumnFacts& other) {
+  least = std::min(least, other.least);
+  greatest = std::max(greatest, other.greatest);
+  fractional = fractional || other.fractional;
+  single = single && other.single;
+  loss_tokens += other.loss_tokens;
+  fingerprint += other.fingerprint;
+  return *this;
+}
+
+ValueType packed_type(ColumnFacts facts, std::int64_t fill) {
+  if (facts.greatest < facts.least && !facts.fractional) return ValueType::i32;  // no value at all
+  facts.least = std::min(facts.least, fill);
+  facts.greatest = std::max(facts.greatest, fill);
+  if (facts.fractional) {
+    constexpr std::int64_t kWhole = std::int64_t{1} << 24;  // every whole number up to it is a float32
+    return facts.single && facts.least >= -kWhole && facts.greatest <= kWhole ? ValueType::f32 : ValueType::f64;
+  }
+  if (facts.least >= 0 && facts.greatest <= std::numeric_limits<std::uint8_t>::max()) return ValueType::u8;
+  const bool narrow =
+      facts.least >= std::numeric_limits<std::int32_t>::min() && facts.greatest <= std::numeric_limits<std::int32_t>::max();
+  return narrow ? ValueType::i32 : ValueType::i64;
+}
+
+bool is_loss_column(const Column& column) {
+  if (column.kind != ColumnKind::token) return false;
+  return column.name == "labels" || std::find(kMasks.begin(), kMasks.end(), column.name) != kMasks.end();
+}
+
+int loss_column(std::span<const Column> columns) {
+  int best = -1;
+  std::size_t best_rank = kMasks.size() + 1;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!is_loss_column(columns[i])) continue;
+    const std::size_t rank =
+        columns[i].name == "labels"
+            ? 0
+            : 1 + static_cast<std::size_t>(std::find(kMasks.begin(), kMasks.end(), columns[i].name) - kMasks.begin());
+    if (rank < best_rank) {
+      best = static_cast<int>(i);
+      best_rank = rank;
+    }
+  }
+  return best;
+}
+
+std::int64_t count_loss_tokens(const Column& column, ValueType type, const std::byte* values, std::int64_t count) {
+  const std::int64_t outside = column.alignment == Alignment::minus100 ? -100 : 0;
+  return visit_values(type, values, count, [outside](auto typed) {
+    using Value = std::remove_const_t<typename decltype(typed)::element_type>;
+    using Wide = std::conditional_t<std::is_integral_v<Value>, std::int64_t, double>;
+    std::int64_t tokens = 0;
+    for (const Value value : typed) tokens += static_cast<Wide>(value) != static_cast<Wide>(outside) ? 1 : 0;
+    return tokens;
+  });
+}
+
+void convert_values(ValueType from, const std::byte* values, std::int64_t count, ValueType to, std::byte* out) {
+  visit_values(from, values, count, [&](auto typed) {
+    switch (to) {
+      case ValueType::u8:
+        return convert_run<std::uint8_t>(typed, out);
+      case ValueType::i32:
+        return convert_run<std::int32_t>(typed, out);
+      case ValueType::i64:
+        return convert_run<std::int64_t>(typed, out);
+      case ValueType::f32:
+        return convert_run<float>(typed, out);
+      case ValueType::f64:
+        return convert_run<double>(typed, out);
+      default:
+        ensure(false, "a type that packed rows hold");
+    }
+  });
+}
+
+void fill_values(const Column& column, std::byte* out, std::int64_t count) {
+  const std::int64_t value = fill_value(column);
+  const auto fill = [&](auto zero) {
+    std::fill_n(reinterpret_cast<decltype(zero)*>(out), count, static_cast<decltype(zero)>(value));
+  };
+  switch (column.type) {
+    case ValueType::u8:
+      return fill(std::uint8_t{});
+    case ValueType::i32:
+      return fill(std::int32_t{});
+    case ValueType::i64:
+      return fill(std::int64_t{});
+    case ValueType::f32:
+      return fill(float{});
+    case ValueType::f64:
+      return fill(double{});
+    default:
+      ensure(false, "a type that packed rows hold");
+  }
+}
+
+}  // namespace shardpack

@@ -1,0 +1,193 @@
+#include "io/column_pass.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "core/column_values.h"
+#include "core/fingerprint_keys.h"
+#include "exec/ordered_map.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+constexpr std::int64_t kChunkValues = std::int64_t{1} << 19;
+
+/// Records of one file that a worker takes at once.
+struct RecordRange {
+  std::size_t first = 0, last = 0;
+};
+
+/// Calls visit(record, position, type, values, count) for all values of the records in `range`.
+template <class Visit>
+void for_each_record(const OpenedFile& file, const ColumnTable& table, RecordRange range, Visit visit) {
+  const std::vector<std::int64_t>& tokens = file.shard.record_begin;
+  const bool per_record = table.column.kind == ColumnKind::sequence;
+  const std::vector<std::int64_t>& begin = table.column.kind == ColumnKind::token ? tokens : table.begin;
+  const auto begin_of = [&](std::size_t record) { return per_record ? static_cast<std::int64_t>(record) : begin[record]; };
+
+  std::size_t record = range.first;
+  std::int64_t at = begin_of(range.first);
+  table.values.for_each_run(at, begin_of(range.last) - at, [&](ValueType type, const std::byte* values, std::int64_t count) {
+    while (count > 0) {
+      while (begin_of(record + 1) == at) ++record;
+      const std::int64_t part = std::min(count, begin_of(record + 1) - at);
+      // A record without tokens has no place in a row, nor has what belongs to it.
+      if (tokens[record] != tokens[record + 1]) visit(record, at - begin_of(record), type, values, part);
+      values += part * info(type).bytes;
+      count -= part;
+      at += part;
+    }
+  });
+}
+
+ColumnFacts scan_records(const OpenedFile& file, const ColumnTable& table, RecordRange range, const FingerprintKeys& keys) {
+  ColumnFacts facts;
+  std::string text;  // of the record, as far as it has been read
+  std::optional<std::size_t> text_record;
+  const auto finish_text = [&] {
+    if (!text_record) return;
+    tally(table.column, keys, file.first_sequence + static_cast<SequenceId>(*text_record), 0, ValueType::u8,
+          std::as_bytes(std::span(text)).data(), static_cast<std::int64_t>(text.size()), facts);
+    text.clear();
+    text_record.reset();
+  };
+  if (table.column.kind == ColumnKind::text) {
+    // An empty text has no value to visit, and counts all the same.
+    for (std::size_t record = range.first; record < range.last; ++record) {
+      if (file.shard.record_begin[record] == file.shard.record_begin[record + 1]) continue;
+      if (table.begin[record] != table.begin[record + 1]) continue;
+      tally(table.column, keys, file.first_sequence + static_cast<SequenceId>(record), 0, ValueType::u8, nullptr, 0, facts);
+    }
+  }
+  for_each_record(file, table, range,
+                  [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
+                    if (table.column.kind != ColumnKind::text) {
+                      return tally(table.column, keys, file.first_sequence + static_cast<SequenceId>(record), position, type,
+                                   values, count, facts);
+                    }
+                    if (text_record != record) finish_text();
+                    text_record = record;
+                    text.append(reinterpret_cast<const char*>(values), static_cast<std::size_t>(count));
+                  });
+  finish_text();
+  return facts;
+}
+
+/// Runs of whole records of about kChunkValues values.
+std::optional<RecordRange> next_range(const OpenedFile& file, const ColumnTable& table, std::size_t& next) {
+  const auto records = static_cast<std::size_t>(file.records());
+  if (next == records) return std::nullopt;
+  RecordRange range{next, next};
+  if (table.column.kind == ColumnKind::sequence) {
+    range.last = std::min(records, next + static_cast<std::size_t>(kChunkValues));
+  } else {
+    const std::vector<std::int64_t>& begin = table.column.kind == ColumnKind::token ? file.shard.record_begin : table.begin;
+    const auto end =
+        std::upper_bound(begin.begin() + static_cast<std::ptrdiff_t>(next) + 1, begin.end(), begin[next] + kChunkValues);
+    range.last = std::max(next + 1, static_cast<std::size_t>(end - begin.begin()) - 1);
+  }
+  next = range.last;
+  return range;
+}
+
+std::int64_t longest_of(const std::vector<OpenedFile>& files) {
+  std::int64_t longest = 0;
+  for (const OpenedFile& file : files) {
+    for (const ColumnTable& table : file.shard.columns) {
+      if (table.facts || table.column.kind == ColumnKind::sequence || table.column.kind == ColumnKind::text) continue;
+      const std::vector<std::int64_t>& begin = table.column.kind == ColumnKind::token ? file.shard.record_begin : table.begin;
+      for (std::size_t i = 0; i + 1 < begin.size(); ++i) longest = std::max(longest, begin[i + 1] - begin[i]);
+    }
+  }
+  return longest;
+}
+
+void check_same_columns(const OpenedFile& first, const OpenedFile& other) {
+  const auto find = [](const OpenedFile& file, const std::string& name) {
+    return std::find_if(file.shard.columns.begin(), file.shard.columns.end(),
+                        [&](const ColumnTable& table) { return table.column.name == name; });
+  };
+  const auto missing = [&](const std::string& name, const std::string& from, const std::string& in) {
+    throw Error(
+        ErrorCode::bad_data,
+        fmt::format("there is no column '{}' that can be carried, and {} has one; give both the same columns, or name those "
+                    "to carry by --columns",
+                    name, in),
+        from);
+  };
+  for (const ColumnTable& table : other.shard.columns) {
+    if (find(first, table.column.name) == first.shard.columns.end())
+      missing(table.column.name, first.input.name, other.input.name);
+  }
+  for (const ColumnTable& table : first.shard.columns) {
+    const auto found = find(other, table.column.name);
+    if (found == other.shard.columns.end()) missing(table.column.name, other.input.name, first.input.name);
+    if (found->column.kind != table.column.kind) {
+      const auto kind = [](const Column& column) { return kColumnKinds[static_cast<std::size_t>(column.kind)]; };
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("the column '{}' looks like one of kind {}, and in {} like one of kind {}; say which it is by "
+                              "--columns {}:{}",
+                              table.column.name, kind(found->column), first.input.name, kind(table.column), table.column.name,
+                              kind(table.column)),
+                  other.input.name);
+    }
+  }
+}
+
+}  // namespace
+
+void tally(const Column& column, const FingerprintKeys& keys, SequenceId record, std::int64_t position, ValueType type,
+           const std::byte* values, std::int64_t count, ColumnFacts& facts) {
+  if (column.kind == ColumnKind::text) {
+    facts.least = std::min<std::int64_t>(facts.least, 0);  // bytes
+    facts.greatest = std::max<std::int64_t>(facts.greatest, 255);
+    facts.fingerprint +=
+        keys.of_text(record, std::string_view(reinterpret_cast<const char*>(values), static_cast<std::size_t>(count)));
+    return;
+  }
+  facts.add(type, values, count);
+  facts.fingerprint += keys.of(record, position, type, values, count);
+  if (is_loss_column(column)) facts.loss_tokens += count_loss_tokens(column, type, values, count);
+}
+
+std::vector<ColumnFacts> run_column_pass(const std::vector<OpenedFile>& files, const RunContext& context) {
+  if (files.empty()) return {};
+  for (std::size_t i = 1; i < files.size(); ++i) check_same_columns(files.front(), files[i]);
+
+  const FingerprintKeys any_column(longest_of(files));
+  std::vector<ColumnFacts> facts(files.front().shard.columns.size());
+  for (std::size_t c = 0; c < facts.size(); ++c) {
+    const FingerprintKeys keys = any_column.of_column(files.front().shard.columns[c].column.name);
+    for (const OpenedFile& file : files) {
+      const ColumnTable& table = file.shard.columns[c];
+      if (table.facts) {
+        facts[c] += *table.facts;
+        continue;
+      }
+      std::size_t next = 0;
+      ordered_map(
+          context.pool, default_in_flight(context.pool), context.stop, [&] { return next_range(file, table, next); },
+          [&](RecordRange range) { return scan_records(file, table, range, keys); },
+          [&](ColumnFacts&& part) { facts[c] += part; });
+    }
+  }
+  return facts;
+}
+
+std::vector<Column> columns_of(const std::vector<OpenedFile>& files, const std::vector<ColumnFacts>& facts) {
+  std::vector<Column> columns;
+  for (std::size_t c = 0; c < facts.size(); ++c) {
+    Column column = files.front().shard.columns[c].column;
+    column.type = column.kind == ColumnKind::text ? ValueType::u8 : packed_type(facts[c], fill_value(column));
+    columns.push_back(std::move(column));
+  }
+  return columns;
+}
+
+}  // namespace shardpack
