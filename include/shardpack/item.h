@@ -16,6 +16,16 @@ namespace shardpack {
 enum class Overlong : std::uint8_t { error, truncate, split, drop };
 enum class TruncateSide : std::uint8_t { end, start };  ///< the side that is cut off
 
+/// What a segment of n tokens takes of a row.
+enum class SlotRule : std::uint8_t {
+  tokens,   ///< n slots
+  targets,  ///< n - 1: the trainer makes n - 1 pairs of input and target of it
+};
+inline constexpr std::array<std::string_view, 2> kSlotRules{"tokens", "targets"};  // index = SlotRule
+
+/// Tokens of every segment that take no slot.
+constexpr Length unslotted_tokens(SlotRule rule) { return rule == SlotRule::targets ? 1 : 0; }
+
 /// What happens to sequences before they are packed. A plan records the policy that it was made for.
 struct LengthPolicy {
   Length row_tokens = 0;  ///< slots in a row
@@ -28,6 +38,7 @@ struct LengthPolicy {
   Length segment_multiple = 1;  ///< each segment starts on a multiple of this many slots; divides row_tokens
   /// Every so many consecutive records of a file are a unit: they share a row, next to each other, whole, or go together.
   std::int32_t keep_together = 1;
+  SlotRule slot_rule = SlotRule::tokens;
 
   friend bool operator==(const LengthPolicy&, const LengthPolicy&) = default;
 };
@@ -40,9 +51,10 @@ struct Item {
   SequenceId sequence = 0;
   std::int64_t first_token = 0;  ///< of the source sequence
   Length tokens = 0;             ///< taken from the source; at least 1 (0 only where concat cut just before an added EOS)
-  Length slots = 0;              ///< tokens and what is added, rounded up to the segment multiple, segment by segment
-  std::int32_t segments = 1;     ///< above 1: a unit, `sequence` the first of so many
-  std::uint8_t added = 0;        ///< kAddedBos | kAddedEos; of a unit, what any of its sequences has
+  /// Tokens and what is added, less what takes no slot, rounded up to the segment multiple, segment by segment.
+  Length slots = 0;
+  std::int32_t segments = 1;  ///< above 1: a unit, `sequence` the first of so many
+  std::uint8_t added = 0;     ///< kAddedBos | kAddedEos; of a unit, what any of its sequences has
 
   Length length() const { return tokens + (added & 1) + (added >> 1); }  ///< tokens of the one segment in the row
 };

@@ -18,6 +18,7 @@
 #include "shardpack/manifest.h"
 #include "shardpack/packer.h"
 #include "shardpack/packing_plan.h"
+#include "shardpack/presets.h"
 #include "shardpack/run_context.h"
 #include "shardpack/training_shape.h"
 
@@ -69,7 +70,10 @@ struct PackOptions {
   std::optional<RowOrder> order;   ///< default: shuffled; input for the input-order packers
   TrainingShape shape;             ///< how the rows will be consumed: steps of balanced rows, and what the result tells of steps
   bool balance_attention = false;  ///< exchange items between rows, so that rows cost alike
-  std::int64_t pad_id = 0;
+  std::string preset = "native";
+  std::optional<Container> container;  ///< default: the preset's first
+  bool allow_inner_eos = false;        ///< of presets that have EOS tell sequences apart
+  std::optional<std::int64_t> pad_id;  ///< default: the preset's, else 0
   std::int64_t position_start = 0;
   std::optional<IdType> id_type;  ///< u16 or u32; default: u16 when every id fits
   bool derived = true;

@@ -16,7 +16,7 @@
 namespace shardpack {
 
 struct ManifestFile {
-  std::string name;  ///< relative to its folder
+  std::string name;  ///< relative to its folder; a trainer file to the dataset's
   std::int64_t bytes = 0;
   std::string hash;  ///< XXH3-128, 32 hex digits
 };
@@ -25,8 +25,10 @@ struct ManifestShard {
   std::string folder;
   std::int64_t rows = 0, tokens = 0, segments = 0;  ///< tokens: real ones, added ones included
   Fingerprint fingerprint;                          ///< of its source tokens and what the columns hold for them
-  std::vector<ManifestFile> files;
-  std::int64_t loss_tokens = 0;  ///< stays 0 where no column tells them
+  std::vector<ManifestFile> files;                  ///< in its folder
+  std::vector<ManifestFile> trainer_files;          ///< its rows as a trainer reads them; none in the native layout
+  std::int64_t loss_tokens = 0;                     ///< stays 0 where no column tells them
+  std::int64_t hidden_labels = 0;                   ///< first labels of segments that the preset set to -100
 };
 
 /// The rows of one value of the group column.
@@ -53,6 +55,7 @@ struct ManifestSource {
 
 struct Manifest {
   std::string tool_version, solver;
+  std::string preset = "native", container = "npy";  ///< by their names in shardpack/presets.h
   Length row_tokens = 0;
   std::int64_t rows = 0;  ///< with repeated and fill rows; every other figure is over the planned rows
   std::int64_t source_sequences = 0, source_tokens = 0, sequences = 0, segments = 0, tokens = 0, padding_tokens = 0;
@@ -87,9 +90,12 @@ struct Manifest {
 
   std::vector<ManifestPartition> partitions;
   std::vector<ManifestShard> shards;
-  std::vector<ManifestFile> files;  ///< beside the manifest: plans, removed.csv
+  std::int64_t hidden_labels = 0;           ///< over the planned rows
+  std::vector<ManifestFile> files;          ///< beside the manifest: plans, removed.csv
+  std::vector<ManifestFile> trainer_files;  ///< what a trainer reads that belongs to no shard; not in the native layout
 
-  double efficiency() const;      ///< real tokens / slots over the planned rows; 1 for no rows
+  std::int64_t slots() const;     ///< that real tokens take
+  double efficiency() const;      ///< of all slots of the planned rows, what real tokens take; 1 for no rows
   double packing_factor() const;  ///< sequences / planned rows; 0 for no rows
   std::int64_t planned_rows() const { return rows - repeated_rows - fill_rows; }
 };

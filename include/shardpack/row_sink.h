@@ -20,9 +20,10 @@ struct ShardPlan {
   Length row_tokens = 0;
   IdType id_type = IdType::u16;
   std::uint32_t position_start = 0;
-  bool derived = true;                    ///< write segment and position ids
-  bool write_added = false;               ///< some segment of the dataset has an added token
-  bool write_slots = false;               ///< some segment's slots differ from its length
+  bool slots = true;         ///< write ids and what is derived from them; else where everything came from, and columns
+  bool derived = true;       ///< write segment and position ids
+  bool write_added = false;  ///< some segment of the dataset has an added token
+  bool write_slots = false;  ///< some segment's slots differ from its length
   std::int32_t max_segments_in_row = 0;   ///< decides the segment ids' dtype
   int zstd_level = 0;                     ///< 0 = not compressed
   std::vector<Column> columns;            ///< the dataset's
@@ -34,8 +35,14 @@ struct EncodedPart {
   std::size_t file = 0;  ///< index of the sink's file
   ByteBuffer bytes;
 };
+/// A block's part of what a trainer reads; each container has its own.
+struct EncodedRows {
+  virtual ~EncodedRows() = default;
+};
 struct EncodedBlock {
   std::vector<EncodedPart> parts;
+  std::unique_ptr<EncodedRows> trainer{};  ///< none in the native layout
+  std::int64_t hidden_labels = 0;
 };
 
 /// Writes the rows of one shard. encode() is thread-safe and does the work; write() takes the blocks in row order, from one
@@ -46,8 +53,12 @@ class RowSink {
   virtual ~RowSink() = default;
   virtual EncodedBlock encode(RowBlock&& block) const = 0;
   virtual void write(EncodedBlock&& block) = 0;
-  /// \return name, bytes and hash of every file, sorted by name
+  /// \return name, bytes and hash of every file in the shard's folder, sorted by name
   virtual std::vector<ManifestFile> finish() = 0;
+
+  // After finish(): the files that a trainer reads, where they are others, and how many labels were hidden in them.
+  virtual std::vector<ManifestFile> trainer_files() const { return {}; }
+  virtual std::int64_t hidden_labels() const { return 0; }
 };
 
 /// The native layout (docs/formats.md): NPY v1 files, data 64-byte aligned. Creates the folder. \throws Error{io}

@@ -10,6 +10,7 @@
 #include "io/npy.h"
 #include "io/plan_file.h"
 #include "io/times_file.h"
+#include "jobs/pack_options.h"
 #include "report/batch_report.h"
 #include "report/batch_sweep_report.h"
 #include "report/figures.h"
@@ -128,7 +129,7 @@ constexpr std::string_view kPlanSignature = "{\n  \"format\": \"shardpack-plan\"
 
 Outcome run_plan(Session& session) {
   const Settings& settings = session.settings;
-  const PackOptions& pack_options = settings.pack;
+  const PackOptions pack_options = with_preset(settings.pack);
   if (!settings.output.empty() && settings.output != "-") {
     check_output_file(settings.output, pack_options.force, kPlanSignature);
   }
@@ -362,7 +363,11 @@ Outcome run_command(Session& session) {
     case Command::lint:
       return run_lint(session);
     case Command::formats:
-      print_report(session, formats_to_text(), formats_to_json());
+      if (const std::string& preset = session.settings.formats_for; preset.empty()) {
+        print_report(session, formats_to_text(), formats_to_json());
+      } else {
+        print_report(session, preset_to_text(find_preset(preset)), preset_to_json(find_preset(preset)));
+      }
       break;
     case Command::version:
       print_report(session, versions_text(), versions_json());

@@ -15,6 +15,7 @@
 #include "shardpack/error.h"
 #include "shardpack/formats.h"
 #include "shardpack/packer.h"
+#include "shardpack/presets.h"
 
 namespace shardpack {
 
@@ -74,7 +75,11 @@ constexpr std::array<CommandInfo, 11> kCommands{{
      "mistakes in a DeepSpeed config's random-LTD and batch settings; exit 1 on errors",
      "ds_config.json [options]",
      {"lint ds_config.json", "lint ds_config.json --packed --world 8 --loader-batch 512"}},
-    {Command::formats, "formats", "input formats, packers and output containers", "[options]", {"formats", "formats --json"}},
+    {Command::formats,
+     "formats",
+     "input formats, packers and output presets; how to train with each",
+     "[options]",
+     {"formats", "formats --for trl"}},
     {Command::version, "version", "versions of shardpack and everything linked", "[options]", {"version", "version --json"}},
 }};
 
@@ -320,11 +325,12 @@ void set_tail(Settings& settings, const OptionValue& value) {
 // ---- options ----------------------------------------------------------------------------------------------------------------
 constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kSweep = set_of(Command::sweep),
                      kPack = set_of(Command::pack), kBatch = set_of(Command::batch), kVerify = set_of(Command::verify),
-                     kInspect = set_of(Command::inspect), kLtd = set_of(Command::ltd), kLint = set_of(Command::lint);
+                     kInspect = set_of(Command::inspect), kLtd = set_of(Command::ltd), kLint = set_of(Command::lint),
+                     kFormats = set_of(Command::formats);
 constexpr CommandSet kOnePath = kVerify | kInspect | kLint;
 constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned | kBatch, kBatching = kBatch | kSweep,
                      kWorkers = kReaders | kVerify | kInspect | kLtd | kLint,
-                     kAll = kWorkers | set_of(Command::formats) | set_of(Command::version), kNone = 0;
+                     kAll = kWorkers | kFormats | set_of(Command::version), kNone = 0;
 
 using S = Settings;
 using V = OptionValue;
@@ -601,8 +607,18 @@ constexpr Option kOptions[] = {
     {"--write-lengths", "FILE", nullptr, Section::output, kScan, kScan, Kind::plain,
      "the length of every sequence in input order, as a .npy file",
      [](S& s, const V& v) { s.write_lengths = text(v); }},
-    {"--pad-id", "N", "0", Section::output, kPack, kNone, Kind::plain,
-     "token id of padding",
+    {"--for", "PRESET", nullptr, Section::output, kPack | kPlan | kFormats, kPack, Kind::plain,
+     "write what a trainer reads: hf, trl, megatron, ... (see 'shardpack formats'); default native",
+     [](S& s, const V& v) { s.pack.preset = s.formats_for = std::string(find_preset(v.text()).name); },
+     {}, {{kFormats, "how to train with this preset's output"}, {kPlan, "as the rows of this output preset would be"}}},
+    {"--as", "npy|arrow|parquet|megatron", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "the files to write it in, where the preset knows more than one; default: its first",
+     [](S& s, const V& v) { s.pack.container = static_cast<Container>(choice(v)); }},
+    {"--allow-inner-eos", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
+     "for megatron: let an EOS inside of a sequence cut it in two for the trainer",
+     [](S& s, const V& v) { s.pack.allow_inner_eos = on(v); }},
+    {"--pad-id", "N", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "token id of padding; default 0, and the EOS id for megatron",
      [](S& s, const V& v) { s.pack.pad_id = token_id(v); }},
     {"--position-start", "N", "0", Section::output, kPack, kNone, Kind::plain,
      "first position id of every segment",

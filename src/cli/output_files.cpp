@@ -20,6 +20,7 @@
 #include "io/formats/sidecars.h"
 #include "io/input_list.h"
 #include "io/json.h"
+#include "io/manifest_parts.h"
 #include "io/plan_file.h"
 #include "io/system_calls.h"
 #include "shardpack/error.h"
@@ -234,6 +235,12 @@ std::string depfile_text(const std::string& target, const std::vector<std::strin
   return rule + "\n" + empty_rules;
 }
 
+/// Of a folder of ours, or where it would be.
+std::string manifest_in(const std::string& folder) {
+  const std::optional<FoundManifest> found = find_manifest(folder);
+  return found ? found->path : (fs::path(folder) / kManifestName).string();
+}
+
 std::vector<std::string> dependencies(const Settings& settings) {
   std::vector<std::string> names;
   constexpr CommandSet kNamesFolders =
@@ -241,7 +248,6 @@ std::vector<std::string> dependencies(const Settings& settings) {
   const bool names_folders = (set_of(settings.command) & kNamesFolders) != 0;
   if (names_folders && !settings.ltd.deepspeed.empty()) names.push_back(settings.ltd.deepspeed);
   std::error_code ignored;
-  const auto manifest_in = [](const std::string& folder) { return (fs::path(folder) / "manifest.json").string(); };
   const std::string manifest = settings.inputs.empty() ? "" : manifest_in(settings.inputs.front());
   if (names_folders && !settings.inputs.empty()) {
     for (const std::string& path : settings.inputs) names.push_back(fs::is_directory(path, ignored) ? manifest_in(path) : path);
@@ -267,7 +273,7 @@ void write_side_files(const Settings& settings, const RunFacts& facts, const Pro
   if (!settings.stats_file.empty()) write_output_file(settings.stats_file, stats_json(settings, facts, progress, threads));
   if (!settings.depfile.empty()) {
     std::string target = settings.stamp_file.empty() ? settings.output : settings.stamp_file;
-    if (settings.stamp_file.empty() && makes_folder(settings.command)) target = (fs::path(target) / "manifest.json").string();
+    if (settings.stamp_file.empty() && makes_folder(settings.command)) target = manifest_in(target);
     write_output_file(settings.depfile, depfile_text(target, dependencies(settings)));
   }
   if (!settings.stamp_file.empty() && success) touch(settings.stamp_file);

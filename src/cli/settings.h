@@ -45,7 +45,8 @@ struct Settings {
   int threads = 0;                ///< 0 = the processors that this process may use
   std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
   std::string temp_dir;
-  bool csv = false;  ///< sweep: a line a cell
+  std::string formats_for;  ///< formats: the preset whose page is asked for
+  bool csv = false;         ///< sweep: a line a cell
   bool json = false, quiet = false, verbose = false;
   When progress = When::automatic, color = When::automatic;
   std::string config_file, files_from, stats_file, stamp_file, depfile;

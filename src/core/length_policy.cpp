@@ -35,6 +35,8 @@ void check_policy(const LengthPolicy& policy) {
   if (policy.split_min_tokens > L) {
     refuse(fmt::format("--split-min-tokens {} would drop every last piece: a row has {} slots", policy.split_min_tokens, L));
   }
+  if (policy.slot_rule == SlotRule::targets && policy.segment_multiple > 1)
+    refuse("--segment-multiple has no meaning where a segment of n tokens takes n - 1 slots");
   if (policy.keep_together < 1) refuse("--keep-together counts sequences, from 1");
   if (policy.keep_together > 1 && (policy.overlong == Overlong::truncate || policy.overlong == Overlong::split)) {
     refuse("sequences that are kept together are never cut: with --keep-together, --overlong is error or drop");
@@ -57,11 +59,17 @@ int count_of(int added) { return (added & 1) + (added >> 1); }
 ///   remove(first_token, tokens, cause);
 ///   overlong(): under Overlong::error.
 template <class Place, class Remove, class Refuse>
-void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& policy, Place place, Remove remove,
+void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& policy, Place place_piece, Remove remove,
                   Refuse overlong) {
+  // A segment that takes no slot has nothing to learn, and goes like a short one.
+  const Length unslotted = unslotted_tokens(policy.slot_rule);
+  const auto place = [&](std::int64_t from, std::int64_t count, int added, std::int64_t repeat) {
+    if (count + count_of(added) > unslotted) return place_piece(from, count, added, repeat);
+    remove(from, count * repeat, RemovalCause::too_short);
+  };
   if (tokens < policy.min_tokens) return remove(std::int64_t{0}, tokens, RemovalCause::too_short);
 
-  const std::int64_t row = policy.row_tokens;
+  const std::int64_t row = std::int64_t{policy.row_tokens} + unslotted;  // tokens that one segment may have
   const int missing = missing_ends(ends, policy), bos = missing & kAddedBos, eos = missing & kAddedEos;
   if (tokens + count_of(missing) <= row) return place(std::int64_t{0}, tokens, bos | eos, std::int64_t{1});
 
@@ -107,7 +115,10 @@ void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& po
   }
 }
 
-Length slots_of(std::int64_t length, Length multiple) { return static_cast<Length>(ceil_div(length, multiple) * multiple); }
+std::int64_t slots_of(std::int64_t length, const LengthPolicy& policy) {
+  const std::int64_t multiple = policy.segment_multiple;
+  return ceil_div(length - unslotted_tokens(policy.slot_rule), multiple) * multiple;
+}
 
 /// What a removal adds to the counts. Cut-off tokens leave their sequence in the rows: it counts under `truncated` as touched,
 /// and not at all where split dropped a short last piece.
@@ -162,10 +173,10 @@ void read_unit(const SequenceIndex& index, std::size_t f, std::int64_t record, c
                   file.name, fmt::format("record {}", with_commas(r)));
     }
     const int added = missing_ends(index.ends(sequence), policy);
-    const std::int64_t multiple = policy.segment_multiple, slots = ceil_div(tokens + count_of(added), multiple) * multiple;
+    const std::int64_t slots = slots_of(tokens + count_of(added), policy);
     unit.tokens += tokens;
     unit.slots += slots;
-    unit.too_short |= tokens < policy.min_tokens;
+    unit.too_short |= tokens < policy.min_tokens || slots == 0;
     Item item{.sequence = sequence, .added = static_cast<std::uint8_t>(added)};
     if (slots <= policy.row_tokens) {
       item.tokens = static_cast<Length>(tokens);
@@ -370,7 +381,7 @@ PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, Sequence
                         .first_token = from + i * count,
                         .tokens = static_cast<Length>(count),
                         .added = static_cast<std::uint8_t>(added)};
-              item.slots = slots_of(item.length(), policy.segment_multiple);
+              item.slots = static_cast<Length>(slots_of(item.length(), policy));
               result.items.push_back(item);
             }
             result.added_bos += (added & kAddedBos) != 0;
@@ -406,7 +417,7 @@ HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const Lengt
         entry.length, 0, policy,
         [&](std::int64_t, std::int64_t tokens, int added, std::int64_t repeat) {
           const std::int64_t length = tokens + (added & 1) + (added >> 1);
-          result.items.add(slots_of(length, policy.segment_multiple), checked_mul(repeat, entry.count, "pieces"));
+          result.items.add(slots_of(length, policy), checked_mul(repeat, entry.count, "pieces"));
           result.added_bos += (added & kAddedBos) != 0 ? entry.count : 0;
           result.added_eos += (added & kAddedEos) != 0 ? entry.count : 0;
           placed = true;

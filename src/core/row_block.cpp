@@ -62,7 +62,7 @@ Fingerprint fingerprint_as(const RowBlock& block, const FingerprintKeys& keys, c
 
 RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignment, const SequenceIndex& index, Length row_tokens,
                       IdType id_type, std::int64_t first_row, std::int64_t rows, std::int64_t shard_first_row,
-                      std::vector<TokenRequest>& requests) {
+                      std::vector<TokenRequest>& requests, Length unslotted) {
   RowBlock block;
   block.first_row = first_row - shard_first_row;
   block.first_segment =
@@ -81,10 +81,10 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
                                 .record = place.record,
                                 .first_token = item.first_token,
                                 .tokens = item.tokens,
-                                .slots = item.slots,
+                                .slots = item.slots + unslotted,
                                 .added = item.added});
       if (item.tokens > 0) requests.push_back({item.sequence, item.first_token, item.tokens, at + (item.added & kAddedBos)});
-      at += item.slots;
+      at += item.slots + unslotted;
     }
     block.row_begin.push_back(static_cast<std::int64_t>(block.segments.size()));
   }

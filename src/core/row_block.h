@@ -18,10 +18,11 @@ struct FillIds {
 };
 
 /// The segments of rows [first_row, first_row + rows) of `assignment`, ids allocated but not yet filled, and one request for each
-/// segment with source tokens. Row and segment numbers of the block are those of the assignment, less `shard_first_row`'s.
+/// segment with source tokens. `unslotted`: tokens of every item beyond its slots; `row_tokens` has room for them. Row and
+/// segment numbers of the block are those of the assignment, less `shard_first_row`'s.
 RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignment, const SequenceIndex& index, Length row_tokens,
                       IdType id_type, std::int64_t first_row, std::int64_t rows, std::int64_t shard_first_row,
-                      std::vector<TokenRequest>& requests);
+                      std::vector<TokenRequest>& requests, Length unslotted = 0);
 
 /// Read the values of all columns for a block that is laid out: those of tokens at the places of `requests`, those of whole
 /// sequences for each segment. `first_values`: for columns of kind list and text, the values of the shard's segments before.

@@ -27,15 +27,6 @@ std::string lengths_hash(const std::vector<std::int64_t>& lengths) {
   return hash_hex({reinterpret_cast<const char*>(lengths.data()), lengths.size() * sizeof(std::int64_t)});
 }
 
-bool has_manifest_of(const std::string& path, std::string_view format) {
-  std::error_code ignored;
-  const std::string manifest = manifest_path(path);
-  if (!fs::is_regular_file(manifest, ignored)) return false;
-  std::string head(256, '\0');  // "format" is the first key
-  head.resize(File(manifest, File::Mode::read).read_some_at(0, std::as_writable_bytes(std::span(head))));
-  return head.find(fmt::format("\"format\": \"{}\"", format)) != std::string::npos;
-}
-
 BatchFolder::BatchFolder(const std::string& path)
     : folder_((fs::path(manifest_path(path)).parent_path() / "").string()),
       manifest_(batch_manifest_from_json(read_small_file(manifest_path(path)), manifest_path(path))) {}

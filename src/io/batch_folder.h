@@ -8,14 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "io/manifest_parts.h"
 #include "io/packed_dataset.h"
 #include "shardpack/batch_manifest.h"
 
 namespace shardpack {
-
-/// Does the folder (or the manifest.json in it) at `path` hold a manifest whose format is `format` ("shardpack-batches")? Judged
-/// by its beginning alone.
-bool has_manifest_of(const std::string& path, std::string_view format);
 
 /// XXH3-128 of the lengths as little-endian 64-bit numbers: what a plan was made for.
 std::string lengths_hash(const std::vector<std::int64_t>& lengths);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <set>
 
 #include "io/json.h"
 #include "io/manifest_parts.h"
@@ -130,7 +131,7 @@ std::string to_json(const BatchManifest& manifest) {
   write_removed_counts(json, manifest.removed);
   write_totals(json, "repeated", manifest.repeated);
   write_totals(json, "dropped", manifest.dropped);
-  write_files(json, manifest.files);
+  write_files(json, "files", manifest.files);
   json.end_object();
   return with_checksum(json.take());
 }
@@ -167,7 +168,8 @@ BatchManifest batch_manifest_from_json(const std::string& text, const std::strin
   manifest.removed = read_removed_counts(json.at("removed"));
   manifest.repeated = read_totals(json.at("repeated"));
   manifest.dropped = read_totals(json.at("dropped"));
-  manifest.files = read_files(json.at("files"));
+  std::set<std::string> names;
+  manifest.files = read_files(json.at("files"), names);
   return manifest;
 }
 

@@ -10,7 +10,6 @@
 #include <array>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +21,7 @@
 #include "io/file.h"
 #include "io/formats/sidecars.h"
 #include "io/hf_folder.h"
+#include "io/manifest_parts.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -110,13 +110,6 @@ fs::path normal(const std::string& argument) {
   return path;
 }
 
-bool is_packed_dataset(const fs::path& manifest) {
-  std::ifstream in(manifest, std::ios::binary);
-  std::string head(256, '\0');
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  return head.find("\"shardpack-packed\"") != std::string::npos;
-}
-
 /// A folder or a glob may hold columns that nobody asked for; read as token ids they would be trained on.
 void refuse_column(const std::string& path, const std::string& shown) {
   const std::optional<std::string> owner = owner_of_column(path);
@@ -180,6 +173,11 @@ std::string choose_split(const std::vector<std::string>& splits, const std::stri
 /// Collects the shards below `folder`. `above` are the folders on the way to it, so that a link to one of them cannot loop.
 void list_folder(const fs::path& folder, const std::string& shown, Listing& listing, std::vector<Identity>& above,
                  std::vector<Found>& found) {
+  if (has_manifest_of(folder.string(), kPackedFormat)) {
+    throw Error(ErrorCode::usage,
+                "a packed dataset, not source shards; give the shards that it was made from (shardpack inspect lists them)",
+                shown);
+  }
   if (const std::vector<std::string> splits = read_hf_splits(folder, shown); !splits.empty()) {
     const std::string split = choose_split(splits, shown, listing);
     return list_folder(folder / split, (fs::path(shown) / split).string(), listing, above, found);
@@ -199,10 +197,6 @@ void list_folder(const fs::path& folder, const std::string& shown, Listing& list
     const fs::file_status status = fs::status(path, ignored);
     if (fs::is_directory(status)) {
       list_folder(path, shown_entry, listing, above, found);
-    } else if (base == "manifest.json" && is_packed_dataset(path)) {
-      throw Error(ErrorCode::usage,
-                  "a packed dataset, not source shards; give the shards that it was made from (shardpack inspect lists them)",
-                  shown);
     } else if (is_never_a_shard(base)) {
       continue;
     } else if (!fs::exists(status)) {

@@ -56,7 +56,7 @@ std::string shard_record(const ManifestShard& shard) {
 }
 
 ManifestShard read_shard_record(std::string_view record, const std::string& path) {
-  std::set<std::string> alone;  // a shard that was redone is there twice
+  ManifestNames alone;  // a shard that was redone is there twice
   return read_shard(Json::parse(record, path).at(0), alone);
 }
 

@@ -56,15 +56,7 @@ class Fields {
 
 }  // namespace
 
-bool is_ltd_folder(const std::string& path) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  const std::string manifest = fs::is_directory(path, ignored) ? path + "/" + std::string(kManifestName) : path;
-  if (!fs::is_regular_file(manifest, ignored)) return false;
-  std::string head(64, '\0');
-  head.resize(File(manifest, File::Mode::read).read_some_at(0, std::as_writable_bytes(std::span(head))));
-  return head.find(fmt::format("\"format\": \"{}\"", kLtdFormat)) != std::string::npos;
-}
+bool is_ltd_folder(const std::string& path) { return has_manifest_of(path, kLtdFormat); }
 
 std::string plateaus_to_json(const std::vector<LtdPlateau>& plateaus) {
   JsonWriter json;

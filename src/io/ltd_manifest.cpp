@@ -153,7 +153,7 @@ std::string to_json(const LtdManifest& manifest) {
   json.key("warnings").begin_array();
   for (const std::string& warning : manifest.warnings) json.value(warning);
   json.end_array();
-  write_files(json, manifest.files);
+  write_files(json, "files", manifest.files);
   json.end_object();
   return with_checksum(json.take());
 }

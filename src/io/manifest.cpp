@@ -14,12 +14,18 @@
 #include "io/json.h"
 #include "io/manifest_parts.h"
 #include "shardpack/error.h"
+#include "shardpack/presets.h"
 
 namespace shardpack {
 
+std::int64_t Manifest::slots() const {
+  const Preset* const known = try_preset(preset);
+  return tokens - (known == nullptr ? 0 : unslotted_tokens(known->slot_rule) * segments);
+}
+
 double Manifest::efficiency() const {
-  const double slots = static_cast<double>(planned_rows()) * static_cast<double>(row_tokens);
-  return slots > 0 ? static_cast<double>(tokens) / slots : 1;
+  const double all = static_cast<double>(planned_rows()) * static_cast<double>(row_tokens);
+  return all > 0 ? static_cast<double>(slots()) / all : 1;
 }
 
 double Manifest::packing_factor() const {
@@ -127,8 +133,10 @@ void write_shard(JsonWriter& json, const ManifestShard& shard) {
   json.member("folder", shard.folder);
   json.member("rows", shard.rows).member("tokens", shard.tokens).member("segments", shard.segments);
   if (shard.loss_tokens > 0) json.member("loss_tokens", shard.loss_tokens);
+  if (shard.hidden_labels > 0) json.member("hidden_labels", shard.hidden_labels);
   json.member("fingerprint", shard.fingerprint.hex());
-  write_files(json, shard.files);
+  write_files(json, "files", shard.files);
+  if (!shard.trainer_files.empty()) write_files(json, "trainer_files", shard.trainer_files);
   json.end_object();
 }
 
@@ -144,6 +152,7 @@ std::string to_json(const Manifest& manifest) {
   } else {
     json.value(manifest.solver);
   }
+  json.member("preset", manifest.preset).member("container", manifest.container);
   json.member("row_tokens", manifest.row_tokens);
   json.member("rows", manifest.rows);
   json.member("source_sequences", manifest.source_sequences);
@@ -176,7 +185,7 @@ std::string to_json(const Manifest& manifest) {
   json.key("added").begin_object(kOnOneLine);
   json.member("eos", manifest.added_eos).member("bos", manifest.added_bos);
   json.end_object();
-  json.member("hidden_labels", 0);
+  json.member("hidden_labels", manifest.hidden_labels);
   json.key("repeated").begin_object(kOnOneLine);
   json.member("rows", manifest.repeated_rows);
   json.member("sequences", manifest.repeated_sequences);
@@ -185,7 +194,8 @@ std::string to_json(const Manifest& manifest) {
   json.member("fill_rows", manifest.fill_rows);
   write_partitions(json, manifest.partitions);
   write_shards(json, manifest);
-  write_files(json, manifest.files);
+  write_files(json, "files", manifest.files);
+  if (!manifest.trainer_files.empty()) write_files(json, "trainer_files", manifest.trainer_files);
   json.end_object();
 
   return with_checksum(json.take());
@@ -295,7 +305,7 @@ std::vector<ManifestPartition> read_partitions(const Json& list) {
   return partitions;
 }
 
-std::vector<ManifestShard> read_shards(const Json& list, std::set<std::string>& seen) {
+std::vector<ManifestShard> read_shards(const Json& list, ManifestNames& seen) {
   std::vector<ManifestShard> shards;
   for (std::size_t i = 0; i < list.size(); ++i) shards.push_back(read_shard(list.at(i), seen));
   return shards;
@@ -303,15 +313,18 @@ std::vector<ManifestShard> read_shards(const Json& list, std::set<std::string>& 
 
 }  // namespace
 
-ManifestShard read_shard(const Json& json, std::set<std::string>& seen) {
+ManifestShard read_shard(const Json& json, ManifestNames& seen) {
   ManifestShard shard;
-  shard.folder = unique_name(json.at("folder"), seen);
+  shard.folder = unique_name(json.at("folder"), seen.beside);
   shard.rows = read_count(json, "rows");
   shard.tokens = read_count(json, "tokens");
   shard.segments = read_count(json, "segments");
   if (json.has("loss_tokens")) shard.loss_tokens = read_count(json, "loss_tokens");
+  if (json.has("hidden_labels")) shard.hidden_labels = read_count(json, "hidden_labels");
   shard.fingerprint = fingerprint(json.at("fingerprint"));
-  shard.files = read_files(json.at("files"));
+  std::set<std::string> in_folder;
+  shard.files = read_files(json.at("files"), in_folder);
+  if (json.has("trainer_files")) shard.trainer_files = read_files(json.at("trainer_files"), seen.trainer);
   return shard;
 }
 
@@ -323,6 +336,8 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   Manifest manifest;
   manifest.tool_version = json.at("tool_version").as_string();
   if (!json.at("solver").is_null()) manifest.solver = json.at("solver").as_string();
+  manifest.preset = json.at("preset").as_string();
+  manifest.container = json.at("container").as_string();
   manifest.row_tokens = static_cast<Length>(json.at("row_tokens").as_int(1, std::numeric_limits<Length>::max()));
   manifest.rows = read_count(json, "rows");
   manifest.source_sequences = read_count(json, "source_sequences");
@@ -359,16 +374,18 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   manifest.removed = read_removed_counts(json.at("removed"));
   manifest.added_eos = read_count(json.at("added"), "eos");
   manifest.added_bos = read_count(json.at("added"), "bos");
-  expect(json.at("hidden_labels"), "0");
+  manifest.hidden_labels = read_count(json, "hidden_labels");
+  if (manifest.preset == "native") expect(json.at("hidden_labels"), "0");
   const Json repeated = json.at("repeated");
   manifest.repeated_rows = repeated.at("rows").as_int(0, manifest.rows);
   manifest.repeated_sequences = read_count(repeated, "sequences");
   manifest.repeated_tokens = read_count(repeated, "tokens");
   manifest.fill_rows = json.at("fill_rows").as_int(0, manifest.rows - manifest.repeated_rows);
   manifest.partitions = read_partitions(json.at("partitions"));
-  std::set<std::string> in_folder;  // no two entries of the dataset's folder have one name
-  manifest.shards = read_shards(json.at("shards"), in_folder);
-  manifest.files = read_files(json.at("files"), in_folder);
+  ManifestNames names;
+  manifest.shards = read_shards(json.at("shards"), names);
+  manifest.files = read_files(json.at("files"), names.beside);
+  if (json.has("trainer_files")) manifest.trainer_files = read_files(json.at("trainer_files"), names.trainer);
   expect_figure(json.at("efficiency"), manifest.efficiency(), kEfficiencyDecimals);
   expect_figure(json.at("packing_factor"), manifest.packing_factor(), kPackingFactorDecimals);
   return manifest;

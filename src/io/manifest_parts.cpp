@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
+#include <span>
+#include <system_error>
 
 #include "base/hash.h"
+#include "io/file.h"
 #include "io/safe_name.h"
 #include "shardpack/error.h"
 
@@ -22,8 +26,40 @@ std::string checksum_lines(std::string_view bytes_before) {
 
 }  // namespace
 
-void write_files(JsonWriter& json, const std::vector<ManifestFile>& files) {
-  json.key("files").begin_array();
+std::optional<FoundManifest> find_manifest(const std::string& path) {
+  namespace fs = std::filesystem;
+  const fs::path given(path);
+  std::error_code ignored;
+  const auto look = [&](const fs::path& manifest) -> std::optional<FoundManifest> {
+    if (fs::symlink_status(manifest, ignored).type() != fs::file_type::regular) return std::nullopt;
+    std::string head(256, '\0');  // "format" is the first key
+    head.resize(File(manifest.string(), File::Mode::read).read_some_at(0, std::as_writable_bytes(std::span(head))));
+    constexpr std::string_view kKey = "\"format\": \"";
+    const std::size_t key = head.find(std::string(kKey) + "shardpack-");
+    if (key == std::string::npos) return std::nullopt;
+    const std::size_t begin = key + kKey.size();
+    const fs::path folder = manifest.has_parent_path() ? manifest.parent_path() : fs::path(".");
+    const bool hidden = folder.filename() == kHiddenFolder;
+    const fs::path above = folder.has_parent_path() ? folder.parent_path() : fs::path(".");
+    return FoundManifest{.path = manifest.string(),
+                         .folder = folder.string(),
+                         .output = (hidden ? above : folder).string(),
+                         .format = head.substr(begin, head.find('"', begin) - begin)};
+  };
+  if (given.filename() == kManifestName) {
+    if (auto found = look(given)) return found;
+  }
+  if (auto found = look(given / kManifestName)) return found;
+  return look(given / kHiddenFolder / kManifestName);
+}
+
+bool has_manifest_of(const std::string& path, std::string_view format) {
+  const std::optional<FoundManifest> found = find_manifest(path);
+  return found && found->format == format;
+}
+
+void write_files(JsonWriter& json, std::string_view key, const std::vector<ManifestFile>& files) {
+  json.key(key).begin_array();
   for (const ManifestFile& file : files) {
     json.begin_object(kOnOneLine);
     json.member("name", file.name).member("bytes", file.bytes).member("xxh3_128", file.hash);
@@ -122,7 +158,7 @@ RemovedCounts read_removed_counts(const Json& json) {
   return removed;
 }
 
-std::vector<ManifestFile> read_files(const Json& list, std::set<std::string> seen) {
+std::vector<ManifestFile> read_files(const Json& list, std::set<std::string>& seen) {
   std::vector<ManifestFile> files(list.size());
   for (std::size_t i = 0; i < files.size(); ++i) {
     const Json json = list.at(i);

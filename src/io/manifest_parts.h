@@ -2,6 +2,7 @@
 // end.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -12,15 +13,37 @@
 
 namespace shardpack {
 
+inline constexpr std::string_view kManifestName = "manifest.json";
+/// Where the manifest and all but the trainer's files lie, in outputs whose folder is a trainer's.
+inline constexpr std::string_view kHiddenFolder = ".shardpack";
+
 /// What the key "format" says of each kind of output.
 inline constexpr std::string_view kPackedFormat = "shardpack-packed", kBatchesFormat = "shardpack-batches",
                                   kLtdFormat = "shardpack-ltd";
 
-/// The key "files" with one file a line.
-void write_files(JsonWriter& json, const std::vector<ManifestFile>& files);
+/// Where an output keeps its manifest.
+struct FoundManifest {
+  std::string path, folder;  ///< of the manifest; its folder also holds plans and the folders of shards
+  std::string output;        ///< the output's folder: the same, or the one above a hidden folder
+  std::string format;        ///< what its key "format" says
+};
+
+/// The manifest of ours at `path`, an output's folder or its manifest.json: in it, or in its hidden folder. Judged by its
+/// beginning alone, so that a damaged output is known as one. \throws Error{io}
+std::optional<FoundManifest> find_manifest(const std::string& path);
+
+/// Is there one of that format?
+bool has_manifest_of(const std::string& path, std::string_view format);
+
+/// The key `key` ("files") with one file a line.
+void write_files(JsonWriter& json, std::string_view key, const std::vector<ManifestFile>& files);
 
 void write_shard(JsonWriter& json, const ManifestShard& shard);  ///< an entry of a packed dataset's "shards"
-ManifestShard read_shard(const Json& json, std::set<std::string>& seen);
+/// The names that were read so far: no two entries of one folder have the same.
+struct ManifestNames {
+  std::set<std::string> beside, trainer;  ///< beside the manifest; in the trainer's folder
+};
+ManifestShard read_shard(const Json& json, ManifestNames& seen);
 
 void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources);  ///< the key "sources"
 /// The key "removed". `with_loss`: a column tells which tokens take part in the loss.
@@ -43,6 +66,6 @@ std::string unique_name(const Json& value, std::set<std::string>& seen);
 
 std::vector<ManifestSource> read_sources(const Json& list);
 RemovedCounts read_removed_counts(const Json& json);
-std::vector<ManifestFile> read_files(const Json& list, std::set<std::string> seen = {});
+std::vector<ManifestFile> read_files(const Json& list, std::set<std::string>& seen);
 
 }  // namespace shardpack

@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "base/checked.h"
-#include "base/hash.h"
-#include "io/file.h"
+#include "io/hashed_file.h"
 #include "io/npy.h"
 #include "io/zstd_seekable.h"
 #include "shardpack/error.h"
@@ -126,8 +125,10 @@ std::vector<Array> arrays_of(const ShardPlan& plan) {
   constexpr std::int64_t kMaxU16 = std::numeric_limits<std::uint16_t>::max();
   const std::vector<std::int64_t> slots{plan.rows, plan.row_tokens}, segments{plan.segments};
   std::vector<Array> arrays;
-  arrays.push_back({"input_ids", plan.id_type == IdType::u16 ? ValueType::u16 : ValueType::u32, slots, encode_ids});
-  if (plan.derived) {
+  const bool derived = plan.slots && plan.derived;
+  if (plan.slots)
+    arrays.push_back({"input_ids", plan.id_type == IdType::u16 ? ValueType::u16 : ValueType::u32, slots, encode_ids});
+  if (derived) {
     const std::int64_t last_position = std::int64_t{plan.position_start} + plan.row_tokens - 1;
     ensure(last_position <= std::numeric_limits<std::uint32_t>::max(), "position ids of at most 32 bits");
     if (last_position <= kMaxU16) {
@@ -137,7 +138,7 @@ std::vector<Array> arrays_of(const ShardPlan& plan) {
     }
   }
   arrays.push_back({"row_offsets", ValueType::i64, {plan.rows + 1}, encode_row_offsets, true});
-  if (plan.derived) {
+  if (derived) {
     if (plan.max_segments_in_row <= kMaxU16) {
       arrays.push_back({"segment_ids", ValueType::u16, slots, encode_segment_ids<std::uint16_t>});
     } else {
@@ -152,35 +153,6 @@ std::vector<Array> arrays_of(const ShardPlan& plan) {
   std::sort(arrays.begin(), arrays.end(), [](const Array& a, const Array& b) { return a.stem < b.stem; });
   return arrays;
 }
-
-/// A file that grows at its end, hashed on the way.
-class HashedFile {
- public:
-  explicit HashedFile(const std::string& path) : file_(path, File::Mode::create_exclusive) {}
-
-  void append(std::span<const std::byte> bytes) {
-    hash_.update(bytes);
-    file_.write_at(end_, bytes);
-    end_ += static_cast<std::int64_t>(bytes.size());
-    // The disk works while later rows are made, so that the sync at the end has little left to do. A failure comes up there.
-    constexpr std::int64_t kWritebackBytes = 8 << 20;
-    if (end_ - written_back_ >= kWritebackBytes) {
-      file_.start_writeback(written_back_, end_ - written_back_);
-      written_back_ = end_;
-    }
-  }
-
-  ManifestFile finish(std::string name) {
-    file_.sync();
-    file_.close();
-    return {std::move(name), end_, hash_.hex()};
-  }
-
- private:
-  File file_;
-  StreamHash hash_;
-  std::int64_t end_ = 0, written_back_ = 0;  // bytes
-};
 
 class NativeSink final : public RowSink {
  public:

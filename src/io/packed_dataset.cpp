@@ -171,25 +171,32 @@ template std::vector<std::int64_t> PackedArray::read(std::int64_t, std::int64_t)
 
 namespace {
 
-/// The folder of a dataset given as itself or by its manifest.
-std::string dataset_folder(const std::string& path) {
+/// Where a dataset's manifest is, or would be.
+FoundManifest dataset_place(const std::string& path) {
+  if (std::optional<FoundManifest> found = find_manifest(path)) return *found;
   const std::filesystem::path given(path);
   std::error_code error;
   const std::filesystem::file_status status = std::filesystem::status(given, error);
   if (!std::filesystem::exists(status)) throw Error(ErrorCode::io, "there is no such file or folder", path);
-  if (std::filesystem::is_directory(status)) return path;
-  if (given.filename() != kManifestName) throw Error(ErrorCode::bad_data, "not the folder of a packed dataset", path);
-  return given.has_parent_path() ? given.parent_path().string() : ".";
+  std::string folder = path;
+  if (!std::filesystem::is_directory(status)) {
+    if (given.filename() != kManifestName) throw Error(ErrorCode::bad_data, "not the folder of a packed dataset", path);
+    folder = given.has_parent_path() ? given.parent_path().string() : ".";
+  }
+  const std::string manifest = fmt::format("{}/{}", folder, kManifestName);
+  if (!std::filesystem::exists(manifest, error)) {
+    throw Error(ErrorCode::bad_data, fmt::format("not a packed dataset: there is no {} in it", kManifestName), folder);
+  }
+  return {.path = manifest, .folder = folder, .output = folder, .format = {}};
 }
 
 }  // namespace
 
-PackedDataset::PackedDataset(const std::string& path) : folder_(dataset_folder(path)) {
-  const std::string manifest_path = fmt::format("{}/{}", folder_, kManifestName);
-  if (!std::filesystem::exists(manifest_path)) {
-    throw Error(ErrorCode::bad_data, fmt::format("not a packed dataset: there is no {} in it", kManifestName), folder_);
-  }
-  manifest_ = manifest_from_json(read_small_file(manifest_path), manifest_path);
+PackedDataset::PackedDataset(const std::string& path) {
+  const FoundManifest place = dataset_place(path);
+  folder_ = place.folder;
+  trainer_folder_ = place.output;
+  manifest_ = manifest_from_json(read_small_file(place.path), place.path);
 }
 
 namespace {
@@ -222,10 +229,19 @@ PackedArray PackedDataset::open_array(const ManifestShard& shard, std::string_vi
 std::string PackedDataset::file_path(std::string_view shard_folder, std::string_view name) const {
   const std::string path =
       shard_folder.empty() ? fmt::format("{}/{}", folder_, name) : fmt::format("{}/{}/{}", folder_, shard_folder, name);
-  bool inside = is_plain_name(name) && (shard_folder.empty() || is_plain_name(shard_folder));
+  return path_inside(folder_, path, is_plain_name(name) && (shard_folder.empty() || is_plain_name(shard_folder)));
+}
+
+std::string PackedDataset::trainer_path(std::string_view name) const {
+  return path_inside(trainer_folder_, fmt::format("{}/{}", trainer_folder_, name), is_plain_name(name));
+}
+
+/// `path`, if it leads to what is in `folder`. `plain`: its names are.
+std::string PackedDataset::path_inside(const std::string& folder, const std::string& path, bool plain) const {
+  bool inside = plain;
   if (inside) {
     std::error_code error;
-    const std::filesystem::path real_folder = std::filesystem::canonical(folder_, error);
+    const std::filesystem::path real_folder = std::filesystem::canonical(folder, error);
     const std::filesystem::path real = std::filesystem::canonical(path, error);
     if (error) throw Error(ErrorCode::io, fmt::format("cannot open: {}", error.message()), path);
     inside = std::mismatch(real_folder.begin(), real_folder.end(), real.begin(), real.end()).first == real_folder.end();

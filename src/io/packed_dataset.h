@@ -1,4 +1,4 @@
-// Reads a packed dataset in the native layout, as whole arrays or block by block. Trusts nothing: names, shapes and sizes are
+// Reads a packed dataset: its manifest, and its arrays whole or block by block. Trusts nothing: names, shapes and sizes are
 // checked before they are used, and every access is bounds-checked.
 #pragma once
 
@@ -10,13 +10,12 @@
 #include <string_view>
 #include <vector>
 
+#include "io/manifest_parts.h"
 #include "io/npy.h"
 #include "shardpack/manifest.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
-
-inline constexpr std::string_view kManifestName = "manifest.json";
 
 /// An array of numbers in one file, `X.npy` or `X.npy.zst`. Immutable after construction, so thread-safe.
 /// A "row" is one index of the first dimension: row_tokens ids of input_ids.npy, three numbers of seq_source.npy.
@@ -56,11 +55,14 @@ class PackedArray {
 
 class PackedDataset {
  public:
-  /// Reads and checks the manifest; opens nothing else. `path`: the folder, or its manifest.json.
+  /// Reads and checks the manifest; opens nothing else. `path`: the folder, or its manifest.json, hidden or not.
   /// \throws Error{io} when there is no such folder, Error{bad_data} when it has no manifest of ours or a damaged one.
   explicit PackedDataset(const std::string& path);
 
-  const std::string& folder() const { return folder_; }
+  const std::string& folder() const { return folder_; }  ///< of the manifest, plans and shards
+  /// Of what a trainer reads: folder() in the native layout, else the one above it.
+  const std::string& trainer_folder() const { return trainer_folder_; }
+  bool native() const { return folder_ == trainer_folder_; }
   const Manifest& manifest() const { return manifest_; }
   const std::vector<ManifestShard>& shards() const { return manifest_.shards; }
 
@@ -72,9 +74,12 @@ class PackedDataset {
   /// Path of a file that the manifest names, `shard_folder` empty for those beside it. \throws Error{bad_data} when the name
   /// leads out of the folder (also by a symbolic link), Error{io} when it is not there.
   std::string file_path(std::string_view shard_folder, std::string_view name) const;
+  std::string trainer_path(std::string_view name) const;  ///< the same for a trainer file
 
  private:
-  std::string folder_;
+  std::string path_inside(const std::string& folder, const std::string& path, bool plain) const;
+
+  std::string folder_, trainer_folder_;
   Manifest manifest_;
 };
 

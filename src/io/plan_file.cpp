@@ -12,6 +12,7 @@
 #include "base/checked.h"
 #include "io/group_key_text.h"
 #include "io/json.h"
+#include "io/manifest_parts.h"
 #include "shardpack/error.h"
 #include "shardpack/packer.h"
 #include "shardpack/version.h"
@@ -30,15 +31,12 @@ constexpr std::int64_t kMaxCount = std::numeric_limits<std::int64_t>::max();
 constexpr std::array<std::string_view, 4> kOverlong{"error", "truncate", "split", "drop"};
 constexpr std::array<std::string_view, 2> kTruncateSides{"end", "start"};
 
-// The only one so far: a token takes one slot.
-constexpr std::string_view kSlotRule = "tokens";
-
 void write_policy(JsonWriter& json, const LengthPolicy& policy) {
   json.key("policy").begin_object(kOnOneLine);
   json.member("overlong", kOverlong[static_cast<std::size_t>(policy.overlong)]);
   json.member("append_eos", policy.append_eos);
   json.member("prepend_bos", policy.prepend_bos);
-  json.member("slot_rule", kSlotRule);
+  json.member("slot_rule", kSlotRules[static_cast<std::size_t>(policy.slot_rule)]);
   json.member("keep_together", policy.keep_together);
   json.member("truncate_side", kTruncateSides[static_cast<std::size_t>(policy.truncate_side)]);
   json.member("split_min_tokens", policy.split_min_tokens);
@@ -60,7 +58,7 @@ LengthPolicy read_policy(const Json& json) {
   policy.overlong = named<Overlong>(json.at("overlong"), kOverlong);
   policy.append_eos = json.at("append_eos").as_bool();
   policy.prepend_bos = json.at("prepend_bos").as_bool();
-  named<int>(json.at("slot_rule"), std::array{kSlotRule});
+  policy.slot_rule = named<SlotRule>(json.at("slot_rule"), kSlotRules);
   policy.keep_together = static_cast<std::int32_t>(json.at("keep_together").as_int(1, kMaxLength));
   policy.truncate_side = named<TruncateSide>(json.at("truncate_side"), kTruncateSides);
   policy.split_min_tokens = static_cast<Length>(json.at("split_min_tokens").as_int(0, kMaxLength));
@@ -274,10 +272,12 @@ PlanFile plan_from_json(const std::string& text, const std::string& path) {
 
 std::string plan_file_name(std::size_t number) { return fmt::format("plan-{:05}.json", number); }
 
-std::vector<std::string> plan_files_in(const std::string& path) {
+std::vector<std::string> plan_files_in(const std::string& given) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (!fs::is_directory(path, error)) return {path};
+  if (!fs::is_directory(given, error)) return {given};
+  const std::optional<FoundManifest> found = find_manifest(given);
+  const std::string path = found ? found->folder : given;  // plans lie beside it
   std::size_t plans = 0;
   std::string other;  // a plan that was given a name of its own
   for (fs::directory_iterator entry(path, error), end; !error && entry != end; entry.increment(error)) {

@@ -21,6 +21,7 @@
 #include "exec/ordered_map.h"
 #include "io/exchange_folders.h"
 #include "io/json.h"
+#include "io/manifest_parts.h"
 #include "io/packed_dataset.h"
 #include "io/system_calls.h"
 #include "shardpack/error.h"
@@ -70,40 +71,28 @@ std::vector<TreeEntry> list_tree(const std::string& folder) {
 
 // ---- what may be replaced -----------------------------------------------------------------------------------------------------
 
-/// What the key "format" of the folder's manifest says, if we wrote it; else "". Judged by its beginning alone, so that a damaged
-/// dataset can be replaced.
-std::string our_format(const std::string& folder) {
-  const std::string path = in_folder(folder, kManifestName);
-  if (kind_of(path) != S_IFREG) return {};
-  std::string head(256, '\0');
-  const File file(path, File::Mode::read);
-  head.resize(file.read_some_at(0, std::as_writable_bytes(std::span(head))));
-  constexpr std::string_view kKey = "\"format\": \"";
-  const std::size_t key = head.find(std::string(kKey) + "shardpack-");
-  if (key == std::string::npos) return {};
-  const std::size_t begin = key + kKey.size();
-  return head.substr(begin, head.find('"', begin) - begin);
-}
-
 /// A file in an output of ours that its manifest does not name; empty when there is none. Hidden ones do not count, and where the
 /// manifest is damaged nobody can say.
-std::string foreign_file(const std::string& folder) {
-  std::set<std::string> known{std::string(kManifestName)};
+std::string foreign_file(const FoundManifest& output) {
+  std::set<std::string> known{std::string(kManifestName)};  // hidden folders need no list
   try {
-    const std::string path = in_folder(folder, kManifestName);
-    const Json manifest = Json::parse(read_small_file(path), path);
+    const Json manifest = Json::parse(read_small_file(output.path), output.path);
     const auto note = [&](const Json& files, const std::string& prefix) {
       for (std::size_t f = 0; f < files.size(); ++f) known.insert(prefix + files.at(f).at("name").as_string());
     };
     note(manifest.at("files"), "");
+    if (manifest.has("trainer_files")) note(manifest.at("trainer_files"), "");
     if (manifest.has("shards")) {
       const Json shards = manifest.at("shards");
-      for (std::size_t s = 0; s < shards.size(); ++s) note(shards.at(s).at("files"), shards.at(s).at("folder").as_string() + "/");
+      for (std::size_t s = 0; s < shards.size(); ++s) {
+        note(shards.at(s).at("files"), shards.at(s).at("folder").as_string() + "/");
+        if (shards.at(s).has("trainer_files")) note(shards.at(s).at("trainer_files"), "");
+      }
     }
   } catch (const Error&) {
     return {};
   }
-  for (const TreeEntry& entry : list_tree(folder)) {
+  for (const TreeEntry& entry : list_tree(output.output)) {
     const bool hidden = entry.name.front() == '.' || entry.name.find("/.") != std::string::npos;
     if (!hidden && entry.kind != S_IFDIR && known.find(entry.name) == known.end()) return entry.name;
   }
@@ -137,17 +126,17 @@ void check_output(const std::string& output, std::string_view format, bool force
   if (!exists(output)) return;
   if (!is_folder(output)) throw Error(ErrorCode::usage, "the output exists and is not a folder", output);
   if (!force) throw Error(ErrorCode::usage, "the output exists; --force replaces it if shardpack made it", output);
-  const std::string found = our_format(output);
-  if (found.empty()) {
+  const std::optional<FoundManifest> found = find_manifest(output);
+  if (!found) {
     throw Error(ErrorCode::usage, "not made by shardpack, so --force does not replace it; choose another output", output);
   }
-  if (found != format) {
+  if (found->format != format) {
     throw Error(ErrorCode::usage,
                 fmt::format("an output of another kind ({}), so --force does not replace it; remove it, or choose another output",
-                            printable(found)),
+                            printable(found->format)),
                 output);
   }
-  if (const std::string file = foreign_file(output); !file.empty()) {
+  if (const std::string file = foreign_file(*found); !file.empty()) {
     throw Error(ErrorCode::usage,
                 fmt::format("holds {}, which was not made by shardpack, so --force does not replace it; move it elsewhere", file),
                 output);
@@ -239,9 +228,17 @@ std::string finished_shards(std::int64_t count) {
   return count == 1 ? "1 finished shard" : with_commas(count) + " finished shards";
 }
 
+/// The files of a shard, by their names in the output.
+std::vector<ManifestFile> files_in_output(const ManifestShard& shard, const std::string& folder_prefix) {
+  std::vector<ManifestFile> files = shard.trainer_files;
+  for (const ManifestFile& file : shard.files)
+    files.push_back({fmt::format("{}{}/{}", folder_prefix, shard.folder, file.name), file.bytes, file.hash});
+  return files;
+}
+
 /// Those of `shards` whose files are as the journal says, byte for byte. Of a name that is there twice the last one counts.
-std::map<std::string, ManifestShard> whole_shards(const std::string& folder, const std::vector<ManifestShard>& shards,
-                                                  const RunContext& context) {
+std::map<std::string, ManifestShard> whole_shards(const std::string& output, const std::string& folder_prefix,
+                                                  const std::vector<ManifestShard>& shards, const RunContext& context) {
   std::map<std::string, ManifestShard> whole;
   for (const ManifestShard& shard : shards) whole[shard.folder] = shard;
 
@@ -253,7 +250,7 @@ std::map<std::string, ManifestShard> whole_shards(const std::string& folder, con
   std::vector<Check> checks;
   std::int64_t bytes = 0;
   for (const auto& [name, shard] : whole) {
-    for (const ManifestFile& file : shard.files) {
+    for (const ManifestFile& file : files_in_output(shard, folder_prefix)) {
       checks.push_back({name, file, false});
       bytes += file.bytes;
     }
@@ -266,7 +263,7 @@ std::map<std::string, ManifestShard> whole_shards(const std::string& folder, con
   };
   const auto hash = [&](Check&& check) {
     try {
-      const File file(fmt::format("{}/{}/{}", folder, check.shard, check.file.name), File::Mode::read);
+      const File file(in_folder(output, check.file.name), File::Mode::read);
       check.good = file.size() == check.file.bytes && hash_file(file) == check.file.hash;
     } catch (const Error&) {  // missing, or cannot be read: it is written anew
     }
@@ -322,10 +319,20 @@ void check_output_place(const std::string& output, std::string_view format, bool
   }
 }
 
+namespace {
+void write_whole(const std::string& path, std::string_view bytes) {
+  File file(path, File::Mode::create);
+  file.write_at(0, std::as_bytes(std::span(bytes)));
+  file.sync();
+  file.close();
+}
+}  // namespace
+
 StagedOutput::StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics,
-                           Leftovers leftovers)
+                           Leftovers leftovers, Place place)
     : output_(settle_name(output)),
       partial_(with_suffix(output_, kPartialSuffix)),
+      folder_(place == Place::hidden ? in_folder(partial_, kHiddenFolder) : partial_),
       format_(format),
       force_(force),
       diagnostics_(diagnostics) {
@@ -367,10 +374,11 @@ StagedOutput::~StagedOutput() {
 }
 
 void StagedOutput::write_file(std::string_view name, std::string_view bytes) const {
-  File file(in_folder(partial_, name), File::Mode::create);
-  file.write_at(0, std::as_bytes(std::span(bytes)));
-  file.sync();
-  file.close();
+  write_whole(in_folder(folder_, name), bytes);
+}
+
+void StagedOutput::write_trainer_file(std::string_view name, std::string_view bytes) const {
+  write_whole(in_folder(partial_, name), bytes);
 }
 
 void StagedOutput::check_same_run(const RunIdentity& identity) const {
@@ -388,11 +396,13 @@ void StagedOutput::check_same_run(const RunIdentity& identity) const {
 void StagedOutput::begin_shards(const RunIdentity& identity, const RunContext& context) {
   if (journal_->begun()) {
     check_same_run(identity);
-    whole_ = whole_shards(partial_, journal_->shards(), context);
+    const std::string prefix = folder_ == partial_ ? "" : std::string(kHiddenFolder) + "/";
+    whole_ = whole_shards(partial_, prefix, journal_->shards(), context);
     std::set<std::string> keep{std::string(kOwnerMarker)};
     for (const auto& [name, shard] : whole_) {
-      keep.insert(name);
-      for (const ManifestFile& file : shard.files) keep.insert(fmt::format("{}/{}", name, file.name));
+      keep.insert(std::string(kHiddenFolder));
+      keep.insert(prefix + name);
+      for (const ManifestFile& file : files_in_output(shard, prefix)) keep.insert(file.name);
     }
     delete_except(partial_, keep);
     diagnostics_.info(fmt::format("{}: goes on with {} of an interrupted run, checked by hash", partial_,
@@ -402,6 +412,7 @@ void StagedOutput::begin_shards(const RunIdentity& identity, const RunContext& c
   } else {
     journal_->begin(identity);
   }
+  if (!exists(folder_)) make_folder(folder_);
   sync_folder(partial_);
   sync_folder(parent_of(output_));
 }
@@ -414,13 +425,14 @@ const ManifestShard* StagedOutput::finished_shard(const std::string& name) const
 std::int64_t StagedOutput::finished_bytes() const {
   std::int64_t bytes = 0;
   for (const auto& [name, shard] : whole_) {
-    for (const ManifestFile& file : shard.files) bytes += file.bytes;
+    for (const ManifestFile& file : files_in_output(shard, "")) bytes += file.bytes;
   }
   return bytes;
 }
 
 void StagedOutput::shard_finished(const ManifestShard& shard) {
-  sync_folder(partial_);  // the name of its folder; what is in it is durable
+  sync_folder(partial_);  // the names of its files and folder; what is in them is durable
+  if (folder_ != partial_) sync_folder(folder_);
   journal_->add(shard);
   ++finished_;
 }

@@ -24,21 +24,26 @@ class StagedOutput {
  public:
   /// What to do with the OUT.partial/ of a run that has ended: remove it with a note, or go on with it.
   enum class Leftovers { remove, resume };
+  /// Where manifest, plans and shards' folders go: into the folder itself, or into a hidden one in it (a trainer's files lie
+  /// above).
+  enum class Place { beside, hidden };
 
   /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT is an output
   /// of shardpack of the same kind (its manifest.json says `format`) and holds nothing else; no living run holds OUT.partial/;
   /// what is there is ours. \throws Error{usage} and Error{io}.
   StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics,
-               Leftovers leftovers = Leftovers::remove);
+               Leftovers leftovers = Leftovers::remove, Place place = Place::beside);
   /// Removes OUT.partial/ unless published or kept. Never throws.
   ~StagedOutput();
   StagedOutput(const StagedOutput&) = delete;
   StagedOutput& operator=(const StagedOutput&) = delete;
 
-  const std::string& folder() const { return partial_; }  ///< write here
+  const std::string& folder() const { return folder_; }           ///< write here, after begin_shards() where it is hidden
+  const std::string& trainer_folder() const { return partial_; }  ///< write what a trainer reads here
 
-  /// Write a small file whole and durable. \throws Error{io}
+  /// Write a small file in folder() whole and durable. \throws Error{io}
   void write_file(std::string_view name, std::string_view bytes) const;
+  void write_trainer_file(std::string_view name, std::string_view bytes) const;  ///< the same in trainer_folder()
 
   /// Make all of it durable and rename: to OUT when there is none, else exchange the two and delete the old one; then the owner
   /// marker goes. Files that equal the old ones byte for byte get the old modification time first.
@@ -68,7 +73,7 @@ class StagedOutput {
   std::string keep_finished_shards();
 
  private:
-  std::string output_, partial_, format_;
+  std::string output_, partial_, folder_, format_;
   bool force_ = false;
   bool kept_ = false;       // partial_ is not ours to delete (any more)
   bool published_ = false;  // or given up to the user

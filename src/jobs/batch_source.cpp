@@ -25,7 +25,8 @@ namespace fs = std::filesystem;
 
 bool is_packed_dataset(const std::string& path) {
   std::error_code ignored;
-  return fs::path(path).filename() == kManifestName || fs::is_regular_file(fs::path(path) / kManifestName, ignored);
+  return find_manifest(path) || fs::path(path).filename() == kManifestName ||
+         fs::is_regular_file(fs::path(path) / kManifestName, ignored);
 }
 
 /// The planned rows, shard by shard; rows that only repeat others or hold padding alone are left out.

@@ -15,4 +15,7 @@ LengthHistogram lengths_of(const SequenceIndex& index);
 /// The manifest's entries for the source files.
 std::vector<ManifestSource> sources_of(const SequenceIndex& index);
 
+/// Of all files that the manifest lists.
+std::int64_t listed_bytes(const Manifest& manifest);
+
 }  // namespace shardpack

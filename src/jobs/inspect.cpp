@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "base/units.h"
+#include "core/column_values.h"
 #include "exec/ordered_map.h"
 #include "io/batch_folder.h"
 #include "io/file.h"
@@ -17,6 +18,8 @@
 #include "io/manifest_parts.h"
 #include "io/packed_dataset.h"
 #include "io/plan_file.h"
+#include "io/row_reader.h"
+#include "jobs/index_views.h"
 #include "jobs/pack_options.h"
 
 namespace shardpack {
@@ -97,7 +100,7 @@ std::int64_t first_sequence_of(const Manifest& manifest, std::int64_t file) {
 
 /// Options with a value of their own; the row length is shown anyway.
 std::vector<std::pair<std::string, std::string>> chosen_options(const Manifest& manifest) {
-  const std::vector<std::pair<std::string, std::string>> defaults = recorded_options(PackOptions{});
+  const std::vector<std::pair<std::string, std::string>> defaults = recorded_options(with_preset({}));
   std::vector<std::pair<std::string, std::string>> chosen;
   for (const auto& option : manifest.options) {
     if (std::find(defaults.begin(), defaults.end(), option) == defaults.end()) chosen.push_back(option);
@@ -116,9 +119,8 @@ DatasetView view_dataset(const PackedDataset& dataset, const RunContext& context
     for (std::size_t r = 0; r + 1 < offsets.size() && row < view.manifest.planned_rows(); ++r, ++row) {
       view.segments_in_rows.add(offsets[r + 1] - offsets[r]);
     }
-    for (const ManifestFile& file : shard.files) view.bytes += file.bytes;
   }
-  for (const ManifestFile& file : view.manifest.files) view.bytes += file.bytes;
+  view.bytes = listed_bytes(view.manifest);
   return view;
 }
 
@@ -129,6 +131,21 @@ void show_ids(const std::vector<std::uint32_t>& ids, SegmentView& segment) {
   const std::int64_t last = std::min<std::int64_t>(segment.length - first, kShownIds);
   segment.first_ids.assign(begin, begin + first);
   segment.last_ids.assign(begin + segment.length - last, begin + segment.length);
+}
+
+/// As many as are stored: rows may end with their last token.
+std::vector<std::uint32_t> ids_of_row(const PackedDataset& dataset, const ManifestShard& shard, std::int64_t row) {
+  const OutputRules rules = rules_of(dataset.manifest(), dataset.folder());
+  const std::vector<ListValues> columns = open_rows(dataset, shard, rules)->read(row, 1);
+  const auto ids = std::ranges::find(rules.columns, OutputSource::ids, &OutputColumn::source);
+  const ListValues& list = columns[static_cast<std::size_t>(ids - rules.columns.begin())];
+  std::vector<std::uint32_t> result;
+  const auto copy = [&](auto values) {
+    for (const auto value : values) result.push_back(static_cast<std::uint32_t>(value));
+  };
+  visit_values(rules.native() && dataset.manifest().id_type == IdType::u16 ? ValueType::u16 : ids->type, list.values.data(),
+               list.begin.back(), copy);
+  return result;
 }
 
 RowView view_row(const PackedDataset& dataset, std::int64_t row) {
@@ -145,7 +162,7 @@ RowView view_row(const PackedDataset& dataset, std::int64_t row) {
   const SegmentArrays arrays(dataset, shard);
   const std::vector<std::int64_t> offsets = arrays.offsets.read<std::int64_t>(place.row, 2);
   const Segments segments(arrays, offsets[0], offsets[1] - offsets[0]);
-  const std::vector<std::uint32_t> ids = dataset.open_array(shard, "input_ids").read<std::uint32_t>(place.row, 1);
+  const std::vector<std::uint32_t> ids = ids_of_row(dataset, shard, place.row);
   std::int64_t begin = 0;
   for (std::size_t s = 0; s < segments.lengths.size(); ++s) {
     const std::int64_t file = segments.source[3 * s], record = segments.source[3 * s + 1];
@@ -349,7 +366,7 @@ InspectResult inspect(const std::string& path, const InspectOptions& options, co
     result.ltd = view_ltd(path);
     return result;
   }
-  if (is_manifest || fs::exists(fs::path(path) / kManifestName, ignored)) {
+  if (is_manifest || find_manifest(path) || fs::exists(fs::path(path) / kManifestName, ignored)) {
     const PackedDataset dataset(path);
     if (options.row) {
       result.row = view_row(dataset, *options.row);

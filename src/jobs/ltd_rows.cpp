@@ -25,8 +25,8 @@ void check_has_rows(const std::string& path) {
   const std::filesystem::path given(path);
   std::error_code none;  // what cannot be looked at is refused by who opens it
   const bool folder = std::filesystem::is_directory(given, none);
-  const bool packed = folder ? std::filesystem::exists(given / kManifestName, none) : given.filename() == kManifestName;
-  if (packed || !std::filesystem::exists(given, none)) return;
+  const bool named = folder ? std::filesystem::exists(given / kManifestName, none) : given.filename() == kManifestName;
+  if (named || find_manifest(path) || !std::filesystem::exists(given, none)) return;
   throw Error(ErrorCode::bad_data,
               fmt::format("neither a packed dataset nor a batch plan; make one: shardpack pack {0} -L N -o packed, or shardpack "
                           "batch {0} --batch-size N -o batches",

@@ -5,18 +5,22 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <map>
+#include <numeric>
 
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/units.h"
 #include "core/column_values.h"
 #include "core/predictions.h"
+#include "io/hf_json.h"
 #include "io/json.h"
 #include "io/manifest_parts.h"
 #include "io/plan_file.h"
 #include "io/source.h"
 #include "io/staged_output.h"
+#include "io/trainer_files.h"
 #include "jobs/given_plans.h"
 #include "jobs/index_views.h"
 #include "jobs/pack_options.h"
@@ -84,6 +88,8 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   const std::vector<const PackingPlan*> plans = plans_of(partitions);
   if (std::ranges::any_of(plans, [](const PackingPlan* plan) { return plan->packer == "optimal"; }))
     manifest.solver = lp_solver();
+  manifest.preset = options.preset;
+  manifest.container = info(*options.container).name;
   manifest.row_tokens = options.policy.row_tokens;
   manifest.rows = totals.rows - tail.dropped + tail.extra;
   manifest.source_sequences = index.sequences();
@@ -91,7 +97,7 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.sequences = totals.sequences;
   manifest.segments = totals.segments;
   manifest.tokens = totals.tokens;
-  manifest.padding_tokens = totals.rows * manifest.row_tokens - totals.tokens;
+  manifest.padding_tokens = totals.rows * manifest.row_tokens - manifest.slots();
   manifest.max_segments_in_row = totals.max_segments_in_row;
   manifest.plan = {.packer = shared_name(plans, options.packer, "auto", [](const PackingPlan& plan) { return plan.packer; }),
                    .bound_kind = bound_kind_of(plans),
@@ -102,7 +108,7 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.id_type = choose_id_type(options, scanned.totals.id_max);
   manifest.id_min = scanned.totals.id_min;
   manifest.id_max = scanned.totals.id_max;
-  manifest.pad_id = options.pad_id;
+  manifest.pad_id = *options.pad_id;
   manifest.eos_id = options.read.eos_id;
   manifest.bos_id = options.read.bos_id;
   manifest.position_start = options.position_start;
@@ -125,14 +131,41 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   return manifest;
 }
 
-RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& manifest, const PlanningTotals& totals) {
+/// How the dataset's columns become the preset's. \throws Error{usage} when they cannot, Error{bad_data} for ids that do not fit
+OutputRules rules_of_output(const PackOptions& options, const Manifest& manifest) {
+  const Preset& preset = find_preset(options.preset);
+  OutputRules rules = output_rules(preset, *options.container, manifest.columns, manifest.id_type);
+  rules.row_tokens = manifest.row_tokens;
+  rules.position_start = static_cast<std::uint32_t>(options.position_start);
+  rules.eos_id = static_cast<std::uint32_t>(options.read.eos_id.value_or(0));
+  rules.refuses_inner_eos = preset.ends_in_eos && !options.allow_inner_eos;
+  const std::int64_t largest = std::max({manifest.id_max, manifest.pad_id, options.read.eos_id.value_or(0)});
+  if (!rules.native() && largest > std::numeric_limits<std::int32_t>::max()) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("the token id {} takes more than the 31 bits that --for {} has for it; --for native "
+                            "has 32",
+                            with_commas(largest), preset.name));
+  }
+  return rules;
+}
+
+/// The shards that will be written: each of a partition, the last one's extra rows on their own.
+std::int64_t count_shards(const std::vector<Partition>& partitions, const TailRows& tail, std::int64_t rows_per_shard) {
+  std::int64_t shards = ceil_div(tail.extra, rows_per_shard);
+  for (const Partition& partition : partitions) shards += ceil_div(partition.kept_rows(), rows_per_shard);
+  return shards;
+}
+
+RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& manifest, const PlanningTotals& totals,
+                                 const OutputRules& output) {
   return {
       .row_tokens = manifest.row_tokens,
       .segment_multiple = options.policy.segment_multiple,
+      .unslotted = unslotted_tokens(options.policy.slot_rule),
       .max_segments = manifest.plan.max_segments,
       .max_segments_in_row = static_cast<std::int32_t>(totals.max_segments_in_row),
       .id_type = manifest.id_type,
-      .fill = {.pad = static_cast<std::uint32_t>(options.pad_id),
+      .fill = {.pad = static_cast<std::uint32_t>(*options.pad_id),
                .bos = static_cast<std::uint32_t>(options.read.bos_id.value_or(0)),
                .eos = static_cast<std::uint32_t>(options.read.eos_id.value_or(0))},
       .position_start = static_cast<std::uint32_t>(options.position_start),
@@ -143,12 +176,13 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
       .shard_bytes = options.shard_bytes,
       .columns = manifest.columns,
       .single_segments = options.policy.overlong == Overlong::truncate && options.policy.truncate_side == TruncateSide::start,
+      .output = output,
   };
 }
 
-/// Bytes of all shards; 0 with compression, when it is not known before.
+/// Bytes of all shards; 0 with compression, when it is not known before. Rows without padding count as full ones.
 std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& settings) {
-  if (settings.zstd_level > 0) return 0;
+  if (settings.zstd_level > 0 || settings.output.container == Container::parquet) return 0;
   std::int64_t segment_bytes = 4 + 24 + (settings.write_added ? 1 : 0) + (settings.write_slots ? 4 : 0);
   for (const Column& column : settings.columns)
     segment_bytes += column.kind == ColumnKind::token ? 0 : info(column.type).bytes;  // of lists their number is not known
@@ -236,6 +270,47 @@ void write_listed(const StagedOutput& staged, Manifest& manifest, const std::str
   manifest.files.push_back({file_name, static_cast<std::int64_t>(text.size()), hash_hex(text)});
 }
 
+/// What Megatron-Bridge asks before it reads a row. All lengths are in slots, which are pairs of input and target.
+std::string packed_metadata_json(const Manifest& manifest, const std::vector<Partition>& partitions) {
+  std::int64_t longest = 0, shortest_row = manifest.rows > 0 ? manifest.row_tokens : 0;
+  for (const PackingPlan* plan : plans_of(partitions)) {
+    for (const Length length : plan->lengths) longest = std::max<std::int64_t>(longest, length);
+    for (std::int64_t strategy = 0; strategy < plan->strategies(); ++strategy) {
+      const std::span<const Length> lengths = plan->strategy(strategy);
+      shortest_row = std::min(shortest_row, std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0}));
+    }
+  }
+  JsonWriter json;
+  json.begin_array(true).begin_object(true);
+  json.member("dataset_max_seqlen", longest).member("max_samples_per_bin", manifest.max_segments_in_row);
+  json.member("min_packed_seqlen", shortest_row).member("pack_size", manifest.row_tokens);
+  json.end_object().end_array();
+  return json.take() + "\n";
+}
+
+/// What a trainer reads beside the shards' files; and where there is no shard, a file without rows that has the columns.
+void write_trainer_extras(const StagedOutput& staged, const RewriteSettings& settings, const std::vector<Partition>& partitions,
+                          Manifest& manifest) {
+  const OutputRules& rules = settings.output;
+  if (rules.native()) return;
+  if (manifest.shards.empty()) {
+    manifest.trainer_files = make_trainer_files(rules, staged.trainer_folder(), trainer_file_name(rules, 0, 1))->finish();
+  }
+  std::vector<ManifestFile> files = manifest.trainer_files;
+  for (const ManifestShard& shard : manifest.shards)
+    files.insert(files.end(), shard.trainer_files.begin(), shard.trainer_files.end());
+  const auto write = [&](std::string name, const std::string& text) {
+    staged.write_trainer_file(name, text);
+    manifest.trainer_files.push_back({std::move(name), static_cast<std::int64_t>(text.size()), hash_hex(text)});
+  };
+  if (rules.container == Container::arrow) {
+    write("dataset_info.json", dataset_info_json(rules.columns));
+    write("state.json", hf_state_json(files));
+  }
+  if (has_source(*rules.preset, OutputSource::seq_starts))
+    write("packed_metadata.jsonl", packed_metadata_json(manifest, partitions));
+}
+
 /// All rows into `staged`, partition by partition; completes the manifest.
 void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vector<Partition>& partitions,
                    PlanningOptions planning, const RewriteSettings& settings, const PackOptions& options, const TailRows& tail,
@@ -294,9 +369,11 @@ void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vect
   }
 
   manifest.shards = rewriter.finish();
+  write_trainer_extras(staged, settings, partitions, manifest);
   for (std::size_t shard = 0; shard < planned_shards; ++shard) {
     manifest.packed_fingerprint += manifest.shards[shard].fingerprint;
     manifest.loss_tokens += manifest.shards[shard].loss_tokens;
+    manifest.hidden_labels += manifest.shards[shard].hidden_labels;
   }
   for (ManifestFile& file : removed.finish()) manifest.files.push_back(std::move(file));
   manifest.removed_fingerprint = removed.fingerprint();
@@ -316,7 +393,7 @@ void settle_totals(const std::vector<Partition>& partitions, PackResult& result)
     result.strategies += partition.plan.strategies();
     manifest.max_segments_in_row = std::max(manifest.max_segments_in_row, stats(partition.plan).max_segments_in_row);
   }
-  manifest.padding_tokens = manifest.plan.rows * manifest.row_tokens - manifest.tokens;
+  manifest.padding_tokens = manifest.plan.rows * manifest.row_tokens - manifest.slots();
 }
 
 /// Source + added = packed + removed, in sequences, tokens, loss tokens and fingerprints. \throws Error{internal};
@@ -345,22 +422,13 @@ void check_conservation(const Manifest& manifest, bool resumed) {
   ensure(loss_tokens == manifest.source_loss_tokens, "source loss tokens differ from packed plus removed ones");
 }
 
-std::int64_t listed_bytes(const Manifest& manifest) {
-  std::int64_t bytes = 0;
-  for (const ManifestFile& file : manifest.files) bytes += file.bytes;
-  for (const ManifestShard& shard : manifest.shards) {
-    for (const ManifestFile& file : shard.files) bytes += file.bytes;
-  }
-  return bytes;
-}
-
 /// pack() from the reading on. Until it publishes, `staged` holds what there is; none = a dry run.
 PackResult read_plan_write(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
                            const PlanningOptions& planning, const std::vector<GivenPlan>& given,
                            std::optional<StagedOutput>& staged, const RunContext& context) {
   // One pass over the inputs: boundaries, id range, fingerprint. The index then says where every token is.
   RunContext reading = context;
-  if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->folder() : parent_of(output);
+  if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->trainer_folder() : parent_of(output);
   const ScanNeeds needs{.random_access = !options.dry_run, .ends = options.policy.append_eos || options.policy.prepend_bos};
   const ScannedSource scanned = open_source(inputs, options.read, needs, reading);
   const SequenceIndex& index = scanned.source->index();
@@ -380,7 +448,8 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   result.shuffle_window_tokens = totals.largest_partition_tokens;
   result.partitions = static_cast<std::int64_t>(partitions.size());
   result.groups = groups_of(partitions);
-  const RewriteSettings settings = rewrite_settings(options, result.manifest, totals);
+  RewriteSettings settings = rewrite_settings(options, result.manifest, totals, rules_of_output(options, result.manifest));
+  settings.shards = count_shards(partitions, tail, settings.rows_per_shard());
   result.bytes_written = expected_bytes(result.manifest, settings);
   StepMeter steps(options);
   if (options.dry_run) {
@@ -407,7 +476,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
 
   // The manifest is the commit record; one rename publishes the whole.
   const std::string manifest_text = to_json(result.manifest);
-  staged->write_file("manifest.json", manifest_text);
+  staged->write_file(kManifestName, manifest_text);
   result.bytes_written = listed_bytes(result.manifest) + static_cast<std::int64_t>(manifest_text.size());
   staged->publish();
   return result;
@@ -418,7 +487,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
 PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& asked,
                 const RunContext& context) {
   // Plans that are given say how long a row is, and must be of the policy that is asked for.
-  PackOptions options = asked;
+  PackOptions options = with_preset(asked);
   std::vector<GivenPlan> given;
   if (!options.plan.empty()) {
     given = read_given_plans(options.plan);
@@ -440,7 +509,8 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
     check_output_place(output, kPackedFormat, options.force);
   } else {
     staged.emplace(output, kPackedFormat, options.force, context.diagnostics,
-                   options.resume ? StagedOutput::Leftovers::resume : StagedOutput::Leftovers::remove);
+                   options.resume ? StagedOutput::Leftovers::resume : StagedOutput::Leftovers::remove,
+                   is_native(find_preset(options.preset)) ? StagedOutput::Place::beside : StagedOutput::Place::hidden);
     staged->check_same_run(identity_before_reading(options));
   }
 

@@ -6,8 +6,10 @@
 #include <filesystem>
 
 #include "base/units.h"
+#include "core/trainer_rows.h"
 #include "io/column_choice.h"
 #include "io/json.h"
+#include "io/trainer_files.h"
 #include "shardpack/error.h"
 #include "shardpack/version.h"
 
@@ -20,22 +22,57 @@ constexpr std::int64_t kMaxU16 = 0xFFFF, kMaxId = 0xFFFFFFFF;
 [[noreturn]] void refuse(const std::string& message) { throw Error(ErrorCode::usage, message); }
 
 std::int64_t largest_added_id(const PackOptions& options) {
-  std::int64_t largest = options.pad_id;
+  std::int64_t largest = options.pad_id.value_or(0);
   if (options.policy.append_eos) largest = std::max(largest, options.read.eos_id.value_or(0));
   if (options.policy.prepend_bos) largest = std::max(largest, options.read.bos_id.value_or(0));
   return largest;
 }
 
+/// What the preset's files cannot say, or have no choice in.
+void check_preset(const PackOptions& options) {
+  const Preset& preset = find_preset(options.preset);
+  const auto refuse_with = [&](std::string_view option, std::string_view why) {
+    refuse(fmt::format("--for {}: {} {}", preset.name, option, why));
+  };
+  if (preset.needs_eos_id && !options.read.eos_id) refuse_with("--eos-id", "is needed");
+  if (preset.ends_in_eos && options.pad_id != options.read.eos_id) refuse_with("--pad-id", "is the EOS id; leave it out");
+  if (!preset.ends_in_eos && options.allow_inner_eos)
+    refuse_with("--allow-inner-eos", "has no meaning: boundaries are no tokens");
+  if (options.policy.segment_multiple > 1 && (preset.ragged || preset.ends_in_eos))
+    refuse_with("--segment-multiple, --cp, --tp and --sp",
+                "leave gaps between segments, and its files cannot say where they are");
+  if (options.tail == Tail::fill && preset.ragged) refuse_with("--tail fill", "has no meaning: its rows hold no padding");
+  if (preset.slot_rule == SlotRule::targets && options.packer == "concat")
+    refuse_with("--packer concat", "has no meaning: a row holds more tokens than it has slots");
+  if (is_native(preset)) return;
+  if (!options.derived) refuse_with("--no-derived", "has no meaning: its columns are what the trainer reads");
+  if (options.zstd_level > 0) refuse_with("--compress", "is for NumPy arrays (Parquet is always compressed)");
+  if (options.position_start != 0 && !has_source(preset, OutputSource::position_ids))
+    refuse_with("--position-start", "has no meaning: there are no positions in its files");
+  check_container(*options.container);
+}
+
 }  // namespace
+
+PackOptions with_preset(PackOptions options) {
+  const Preset& preset = find_preset(options.preset);
+  options.container = chosen_container(preset, options.container);
+  if (preset.ends_in_eos) options.policy.append_eos = true;
+  options.policy.slot_rule = preset.slot_rule;
+  if (!options.pad_id) options.pad_id = preset.ends_in_eos ? options.read.eos_id.value_or(0) : 0;
+  return options;
+}
 
 void check_pack_options(const PackOptions& options) {
   static_cast<void>(find_packer(options.packer));
+  check_preset(options);
   if (options.policy.row_tokens < 1) refuse("-L/--seq-length is required: the slots in a row, the trainer's sequence length");
   if (options.packing.max_segments < 0) refuse("-K/--max-segments counts segments, from 0 (no limit)");
   if (options.policy.append_eos && !options.read.eos_id) refuse("--append-eos needs --eos-id");
   if (options.policy.prepend_bos && !options.read.bos_id) refuse("--prepend-bos needs --bos-id");
-  const std::pair<const char*, std::int64_t> ids[] = {
-      {"--pad-id", options.pad_id}, {"--eos-id", options.read.eos_id.value_or(0)}, {"--bos-id", options.read.bos_id.value_or(0)}};
+  const std::pair<const char*, std::int64_t> ids[] = {{"--pad-id", options.pad_id.value_or(0)},
+                                                      {"--eos-id", options.read.eos_id.value_or(0)},
+                                                      {"--bos-id", options.read.bos_id.value_or(0)}};
   for (const std::pair<const char*, std::int64_t>& id : ids) {
     if (id.second < 0 || id.second > kMaxId)
       refuse(fmt::format("{} {}: token ids are whole numbers from 0 to 4,294,967,295", id.first, id.second));
@@ -121,7 +158,8 @@ std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy) {
           {"append_eos", flag(policy.append_eos)},
           {"prepend_bos", flag(policy.prepend_bos)},
           {"segment_multiple", number(policy.segment_multiple)},
-          {"keep_together", number(policy.keep_together)}};
+          {"keep_together", number(policy.keep_together)},
+          {"slot_rule", text(kSlotRules[static_cast<std::size_t>(policy.slot_rule)])}};
 }
 
 std::vector<RecordedOption> recorded_read_options(const ReadOptions& read) {
@@ -157,7 +195,10 @@ std::vector<RecordedOption> recorded_options(const PackOptions& options) {
 
   for (RecordedOption& option : recorded_policy(options.policy)) recorded.push_back(std::move(option));
 
-  add("pad_id", number(options.pad_id));
+  add("for", text(options.preset));
+  add("as", options.container ? text(info(*options.container).name) : "null");
+  add("allow_inner_eos", flag(options.allow_inner_eos));
+  add("pad_id", number(options.pad_id.value_or(0)));
   add("position_start", number(options.position_start));
   add("id_dtype", optional_type(options.id_type, "\"auto\""));
   add("derived", flag(options.derived));

@@ -10,7 +10,12 @@
 
 namespace shardpack {
 
-/// \throws Error{usage} for options that contradict each other.
+/// With what the preset says filled in: pad id, container, EOS to be appended. \throws Error{usage} for a preset that there is
+/// not, or cannot be written so.
+PackOptions with_preset(PackOptions options);
+
+/// Of options with their preset. \throws Error{usage} for those that contradict each other; Error{limit} for a container that
+/// this program was built without.
 void check_pack_options(const PackOptions& options);
 
 /// \throws Error{usage} when the output lies inside an input folder (it would be its own input next time) or is an input.

@@ -48,7 +48,7 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
     std::int64_t tokens = 0;
     for (const Item& item : policy.items) {
       totals.lengths.add(item.length());
-      totals.gaps_in_segments |= item.slots != item.length();
+      totals.gaps_in_segments |= item.slots + unslotted_tokens(options.policy.slot_rule) != item.length();
       tokens += item.length();
     }
     const PlanStats plan = stats(partition.plan);

@@ -7,6 +7,7 @@
 #include "base/checked.h"
 #include "core/row_check.h"
 #include "exec/ordered_map.h"
+#include "io/trainer_files.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -46,9 +47,18 @@ void count_values(const SequenceSource& source, const OrderedRows& rows, std::in
 std::int64_t RewriteSettings::row_bytes() const {
   const int segment_bytes = max_segments_in_row > 65'535 ? 4 : 2;
   const int position_bytes = position_start + static_cast<std::int64_t>(row_tokens) - 1 > 65'535 ? 4 : 2;
-  int slot_bytes = info(id_type).bytes + (derived ? segment_bytes + position_bytes : 0);
-  for (const Column& column : columns) slot_bytes += column.kind == ColumnKind::token ? info(column.type).bytes : 0;
-  return std::int64_t{row_tokens} * slot_bytes;
+  int slot_bytes = 0;
+  if (output.native()) {
+    slot_bytes = info(id_type).bytes + (derived ? segment_bytes + position_bytes : 0);
+  } else {
+    for (const OutputColumn& column : output.columns)
+      slot_bytes += column.source < OutputSource::seq_lengths ? info(column.type).bytes : 0;
+  }
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    const bool stored = columns[c].kind == ColumnKind::token && static_cast<int>(c) != output.label_column;
+    slot_bytes += stored ? info(columns[c].type).bytes : 0;
+  }
+  return std::int64_t{row_room()} * slot_bytes;
 }
 
 std::int64_t RewriteSettings::rows_per_shard() const { return std::max<std::int64_t>(1, shard_bytes / row_bytes()); }
@@ -80,21 +90,9 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
   }
   std::vector<std::int64_t> list_values(settings_.columns.size());
   count_values(source_, rows, first_row, row_count, list_values);
-  std::shared_ptr<RowSink> sink = make_native_sink({.folder = staged_.folder() + "/" + name,
-                                                    .rows = row_count,
-                                                    .segments = shard.segments,
-                                                    .row_tokens = settings_.row_tokens,
-                                                    .id_type = settings_.id_type,
-                                                    .position_start = settings_.position_start,
-                                                    .derived = settings_.derived,
-                                                    .write_added = settings_.write_added,
-                                                    .write_slots = settings_.write_slots,
-                                                    .max_segments_in_row = settings_.max_segments_in_row,
-                                                    .zstd_level = settings_.zstd_level,
-                                                    .columns = settings_.columns,
-                                                    .list_values = list_values});
+  std::shared_ptr<RowSink> sink = make_sink(shard, std::move(list_values));
 
-  const std::int64_t block_rows = std::max<std::int64_t>(1, kBlockTokens / settings_.row_tokens);
+  const std::int64_t block_rows = std::max<std::int64_t>(1, kBlockTokens / settings_.row_room());
   std::int64_t next = 0;
   std::vector<std::int64_t> values_before(settings_.columns.size());
   const auto produce = [&]() -> std::optional<RowRange> {
@@ -106,8 +104,8 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
   };
   const auto transform = [&](RowRange&& range) {
     std::vector<TokenRequest> requests;
-    RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_tokens, settings_.id_type, range.first,
-                                  range.rows, first_row, requests);
+    RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_room(), settings_.id_type, range.first,
+                                  range.rows, first_row, requests, settings_.unslotted);
     source_.read_block(requests, block.id_type, block.ids.data());
     read_columns(source_, requests, range.first_values, block);
     fill_gaps(block, settings_.fill, settings_.columns);
@@ -142,13 +140,34 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
   shards_.push_back(std::move(shard));
   syncing_ = std::async(std::launch::async, [sink, shard = shards_.back(), &staged = staged_]() mutable {
     shard.files = sink->finish();
+    shard.trainer_files = sink->trainer_files();
+    shard.hidden_labels = sink->hidden_labels();
     staged.shard_finished(shard);
-    return std::move(shard.files);
+    return std::move(shard);
   });
 }
 
+std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::vector<std::int64_t> list_values) const {
+  ShardPlan plan{.folder = staged_.folder() + "/" + shard.folder,
+                 .rows = shard.rows,
+                 .segments = shard.segments,
+                 .row_tokens = settings_.row_room(),
+                 .id_type = settings_.id_type,
+                 .position_start = settings_.position_start,
+                 .derived = settings_.derived,
+                 .write_added = settings_.write_added,
+                 .write_slots = settings_.write_slots,
+                 .max_segments_in_row = settings_.max_segments_in_row,
+                 .zstd_level = settings_.zstd_level,
+                 .columns = settings_.columns,
+                 .list_values = std::move(list_values)};
+  if (settings_.output.native()) return make_native_sink(plan);
+  return make_trainer_sink(std::move(plan), settings_.output, source_.index(), staged_.trainer_folder(),
+                           trainer_file_name(settings_.output, shards_written(), settings_.shards));
+}
+
 void Rewriter::wait_for_sync() {
-  if (syncing_.valid()) shards_.back().files = syncing_.get();
+  if (syncing_.valid()) shards_.back() = syncing_.get();
 }
 
 std::vector<ManifestShard> Rewriter::finish() {

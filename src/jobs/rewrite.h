@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <future>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/row_block.h"
+#include "core/trainer_rows.h"
 #include "io/staged_output.h"
 #include "shardpack/jobs.h"
 #include "shardpack/manifest.h"
@@ -18,6 +20,7 @@ namespace shardpack {
 /// What all shards of a dataset share.
 struct RewriteSettings {
   Length row_tokens = 0, segment_multiple = 1;
+  Length unslotted = 0;                  ///< tokens of every segment that take no slot
   std::int32_t max_segments = 0;         ///< the plan's limit, for the row check; 0 = none
   std::int32_t max_segments_in_row = 0;  ///< decides the dtype of segment ids
   IdType id_type = IdType::u16;
@@ -28,7 +31,11 @@ struct RewriteSettings {
   std::int64_t shard_bytes = 0;
   std::vector<Column> columns;
   bool single_segments = false;  ///< counts_whole_sequence()
+  OutputRules output;
+  std::int64_t shards = 0;  ///< of the whole dataset: their files are named by it
 
+  /// Tokens that a row has room for: its slots, and those of each segment that take none.
+  Length row_room() const { return row_tokens + unslotted * max_segments_in_row; }
   std::int64_t row_bytes() const;       ///< of the per-row arrays, uncompressed
   std::int64_t rows_per_shard() const;  ///< at least 1
 };
@@ -52,6 +59,7 @@ class Rewriter {
 
  private:
   void write_shard(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count, const std::string& name);
+  std::unique_ptr<RowSink> make_sink(const ManifestShard& shard, std::vector<std::int64_t> list_values) const;
   void wait_for_sync();
 
   const SequenceSource& source_;
@@ -60,7 +68,7 @@ class Rewriter {
   StagedOutput& staged_;
   const RunContext& context_;
   std::vector<ManifestShard> shards_;
-  std::future<std::vector<ManifestFile>> syncing_;  // of the last shard
+  std::future<ManifestShard> syncing_;  // of the last shard
 };
 
 }  // namespace shardpack

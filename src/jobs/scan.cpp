@@ -68,4 +68,18 @@ ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& optio
           .record_lengths = want_record_lengths ? record_lengths_of(index) : std::vector<std::int64_t>()};
 }
 
+std::int64_t listed_bytes(const Manifest& manifest) {
+  std::int64_t bytes = 0;
+  const auto add = [&bytes](const std::vector<ManifestFile>& files) {
+    for (const ManifestFile& file : files) bytes += file.bytes;
+  };
+  add(manifest.files);
+  add(manifest.trainer_files);
+  for (const ManifestShard& shard : manifest.shards) {
+    add(shard.files);
+    add(shard.trainer_files);
+  }
+  return bytes;
+}
+
 }  // namespace shardpack

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "base/units.h"
+#include "exec/ordered_map.h"
+#include "io/file.h"
 #include "io/staged_output.h"
 
 namespace shardpack {
@@ -39,20 +42,36 @@ class FolderCheck {
       top.insert(file.name);
       check_file("", file);
     }
+    std::set<std::string, std::less<>> trainer{std::string(kHiddenFolder)};
+    const auto check_trainer_files = [&](const std::vector<ManifestFile>& files) {
+      for (const ManifestFile& file : files) {
+        trainer.insert(file.name);
+        check_size(file.name, file, [&] { return dataset_.trainer_path(file.name); });
+      }
+    };
     for (const ManifestShard& shard : dataset_.shards()) {
       top.insert(shard.folder);
       check_shard(shard);
+      check_trainer_files(shard.trainer_files);
     }
-    find_extra("", top);
+    check_trainer_files(dataset_.manifest().trainer_files);
+    find_extra(dataset_.folder(), "", top);
+    if (dataset_.native()) return std::move(whole_);
+    find_extra(dataset_.trainer_folder(), "", trainer);
     return std::move(whole_);
   }
 
  private:
   void check_file(const std::string& folder, const ManifestFile& file) {
-    const std::string shown = relative_name(folder, file.name);
+    check_size(relative_name(folder, file.name), file, [&] { return dataset_.file_path(folder, file.name); });
+  }
+
+  /// \param find  gives the file's path, or says that it is not there
+  template <class Find>
+  void check_size(const std::string& shown, const ManifestFile& file, Find find) {
     std::string path;
     try {
-      path = dataset_.file_path(folder, file.name);
+      path = find();
     } catch (const Error& error) {
       issues_.add("missing", shown, without_path(error));
       return;
@@ -80,11 +99,11 @@ class FolderCheck {
       names.insert(file.name);
       check_file(shard.folder, file);
     }
-    find_extra(shard.folder, names);
+    find_extra(path, shard.folder, names);
   }
 
-  void find_extra(const std::string& folder, const std::set<std::string, std::less<>>& listed) {
-    for (const std::string& name : entries_of(folder.empty() ? dataset_.folder() : dataset_.folder() + "/" + folder)) {
+  void find_extra(const std::string& path, const std::string& folder, const std::set<std::string, std::less<>>& listed) {
+    for (const std::string& name : entries_of(path)) {
       if (folder.empty() && name == kOwnerMarker) continue;
       if (!listed.contains(name)) issues_.add("extra", relative_name(folder, name), "the manifest does not list it");
     }
@@ -99,6 +118,49 @@ class FolderCheck {
 
 std::string relative_name(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
+}
+
+std::int64_t check_hashes(const PackedDataset& dataset, const std::set<std::string, std::less<>>& whole,
+                          const RunContext& context, IssueList& issues) {
+  struct Check {
+    std::string shown, path, hash;
+    std::int64_t bytes = 0;
+    bool good = false;
+  };
+  std::vector<Check> checks;
+  std::int64_t bytes = 0;
+  const auto add = [&](std::string shown, const ManifestFile& file, const auto& path) {
+    if (!whole.contains(shown)) return;
+    bytes += file.bytes;
+    checks.push_back({std::move(shown), path(), file.hash, file.bytes});
+  };
+  const auto add_trainer_file = [&](const ManifestFile& file) {
+    add(file.name, file, [&] { return dataset.trainer_path(file.name); });
+  };
+  for (const ManifestFile& file : dataset.manifest().files)
+    add(file.name, file, [&] { return dataset.file_path("", file.name); });
+  for (const ManifestFile& file : dataset.manifest().trainer_files) add_trainer_file(file);
+  for (const ManifestShard& shard : dataset.shards()) {
+    for (const ManifestFile& file : shard.files)
+      add(relative_name(shard.folder, file.name), file, [&] { return dataset.file_path(shard.folder, file.name); });
+    for (const ManifestFile& file : shard.trainer_files) add_trainer_file(file);
+  }
+  context.progress.begin_stage("verifying", bytes, "bytes");
+  std::size_t next = 0;
+  const auto produce = [&]() -> std::optional<Check> {
+    if (next == checks.size()) return std::nullopt;
+    return checks[next++];
+  };
+  const auto hash = [](Check&& check) {
+    check.good = hash_file(File(check.path, File::Mode::read, check.shown)) == check.hash;
+    return std::move(check);
+  };
+  ordered_map(context.pool, default_in_flight(context.pool), context.stop, produce, hash, [&](Check&& check) {
+    if (!check.good) issues.add("checksum", check.shown, "the bytes differ from what was written (XXH3-128)");
+    context.progress.advance(check.bytes);
+  });
+  context.progress.end_stage();
+  return bytes;
 }
 
 std::set<std::string, std::less<>> check_folder(const PackedDataset& dataset, IssueList& issues) {

@@ -89,13 +89,13 @@ void write_groups(JsonWriter& json, const std::vector<ManifestGroup>& groups) {
 
 double PackingFigures::efficiency() const {
   if (planned_rows == 0) return 1;
-  return static_cast<double>(tokens) / (static_cast<double>(planned_rows) * static_cast<double>(row_tokens));
+  return static_cast<double>(slots()) / (static_cast<double>(planned_rows) * static_cast<double>(row_tokens));
 }
 
 double PackingFigures::packing_factor() const { return ratio(sequences, planned_rows); }
-double PackingFigures::ceiling() const { return static_cast<double>(row_tokens) * ratio(sequences, tokens); }
+double PackingFigures::ceiling() const { return static_cast<double>(row_tokens) * ratio(sequences, slots()); }
 double PackingFigures::speedup() const { return ratio(segments, planned_rows); }
-double PackingFigures::speedup_ceiling() const { return static_cast<double>(row_tokens) * ratio(segments, tokens); }
+double PackingFigures::speedup_ceiling() const { return static_cast<double>(row_tokens) * ratio(segments, slots()); }
 
 void write_figures(JsonWriter& json, const PackingFigures& figures, double seconds) {
   json.member("packer", figures.packer)

@@ -46,10 +46,12 @@ struct PackingFigures {
   std::string packer, bound_kind;
   std::int64_t row_tokens = 0, max_segments = 0;
   std::int64_t sequences = 0, segments = 0, tokens = 0;  ///< in the rows; tokens with what is added
+  std::int64_t unslotted = 0;  ///< of the tokens, those that take no slot: where the preset says so, one of every segment
   std::int64_t rows = 0, planned_rows = 0, bound = 0, max_segments_in_row = 0, strategies = 0;
 
-  std::int64_t padding() const { return planned_rows * row_tokens - tokens; }
-  double efficiency() const;      ///< tokens / slots of the planned rows; 1 for no rows
+  std::int64_t slots() const { return tokens - unslotted; }  ///< that hold a token
+  std::int64_t padding() const { return planned_rows * row_tokens - slots(); }
+  double efficiency() const;      ///< slots taken / slots of the planned rows; 1 for no rows
   double packing_factor() const;  ///< sequences / planned rows; 0 for no rows
   double ceiling() const;         ///< what it could be at most: row_tokens / mean length; 0 for no rows
   /// The same of segments: where sequences were split, padding would take a row for each piece. So this is the speed-up over

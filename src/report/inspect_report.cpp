@@ -96,6 +96,14 @@ std::string arrays_text(const Manifest& manifest) {
   return text;
 }
 
+/// For and as what.
+std::string written_text(const Manifest& manifest) {
+  std::string text = fmt::format("for {} as {}", printable(manifest.preset), printable(manifest.container));
+  if (manifest.hidden_labels > 0)
+    text += fmt::format("; {} at a segment's first token", counted(manifest.hidden_labels, "label hidden", "labels hidden"));
+  return text;
+}
+
 std::string dataset_to_text(const DatasetView& view, const std::string& path) {
   const Manifest& manifest = view.manifest;
   std::string text = fmt::format("{}: packed by shardpack {}\n", path, manifest.tool_version);
@@ -111,7 +119,11 @@ std::string dataset_to_text(const DatasetView& view, const std::string& path) {
       report_line("plan", fmt::format("{}; bound {} ({}), {}", manifest.plan.packer, counted(manifest.plan.bound, "row", "rows"),
                                       manifest.plan.bound_kind, gap_text(manifest.plan.rows - manifest.plan.bound)));
   text += report_line("token ids", ids_text(manifest));
-  text += report_line("arrays", arrays_text(manifest));
+  if (manifest.preset == "native") {
+    text += report_line("arrays", arrays_text(manifest));
+  } else {
+    text += report_line("written", written_text(manifest));
+  }
   text += report_line("removed", removed_text(manifest.removed));
   text += report_line("added", fmt::format("{} EOS, {} BOS", with_commas(manifest.added_eos), with_commas(manifest.added_bos)));
   if (!manifest.not_carried.empty()) text += wrapped_line("not carried", manifest.not_carried);
@@ -147,6 +159,7 @@ std::string dataset_to_text(const DatasetView& view, const std::string& path) {
 void write_dataset(JsonWriter& json, const DatasetView& view) {
   const Manifest& manifest = view.manifest;
   json.member("kind", "dataset");
+  json.member("preset", manifest.preset).member("container", manifest.container);
   json.member("rows", manifest.rows).member("planned_rows", manifest.planned_rows()).member("row_tokens", manifest.row_tokens);
   json.member("tokens", manifest.tokens).member("padding_tokens", manifest.padding_tokens);
   json.member("sequences", manifest.sequences).member("segments", manifest.segments);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "io/json.h"
 #include "report/figures.h"
+#include "shardpack/presets.h"
 
 namespace shardpack {
 
@@ -22,6 +23,7 @@ PackingFigures figures_of(const PackResult& result) {
           .sequences = manifest.sequences,
           .segments = manifest.segments,
           .tokens = manifest.tokens,
+          .unslotted = manifest.tokens - manifest.slots(),
           .rows = manifest.rows,
           .planned_rows = manifest.planned_rows(),
           .bound = manifest.plan.bound,
@@ -146,6 +148,22 @@ void write_steps(JsonWriter& json, const std::optional<StepFigures>& steps) {
 
 std::string folder_text(const std::string& output) { return !output.empty() && output.back() == '/' ? output : output + "/"; }
 
+void replace_all(std::string& text, std::string_view word, const std::string& with) {
+  for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + with.size()))
+    text.replace(at, word.size(), with);
+}
+
+/// The preset's own words, about this output.
+std::string train_with_text(const Manifest& manifest, const std::string& output) {
+  std::string text(find_preset(manifest.preset).train_with);
+  std::string folder = folder_text(output);
+  folder.pop_back();
+  replace_all(text, "0000N", fmt::format("{:05}", manifest.shards.size()));
+  replace_all(text, "LENGTH", std::to_string(manifest.row_tokens));
+  replace_all(text, "OUT", folder);
+  return "train with:\n" + text;
+}
+
 std::string written_text(const PackResult& result, const PackRun& run) {
   const Manifest& manifest = result.manifest;
   const std::string folder = folder_text(run.output);
@@ -158,6 +176,7 @@ std::string written_text(const PackResult& result, const PackRun& run) {
                   counted(static_cast<std::int64_t>(manifest.shards.size()), "shard", "shards"), folder, run.seconds);
   if (manifest.shards.empty()) return text;
   if (!manifest.compress.empty()) return text + "\ncheck with: shardpack verify " + folder;
+  if (manifest.preset != "native") return text + "\n" + train_with_text(manifest, run.output);
   return text +
          fmt::format("\nread with: np.load(\"{}{}/input_ids.npy\", mmap_mode=\"r\")", folder, manifest.shards.front().folder);
 }

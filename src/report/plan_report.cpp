@@ -22,6 +22,7 @@ PackingFigures figures_of(const PlanResult& result) {
           .sequences = result.policy.sequences,
           .segments = plan_stats.segments,
           .tokens = tokens,
+          .unslotted = unslotted_tokens(plan.policy.slot_rule) * plan_stats.segments,
           .rows = plan_stats.rows,
           .planned_rows = plan_stats.rows,
           .bound = plan.bound.rows,

@@ -9,7 +9,7 @@ import pathlib
 import re
 import sys
 
-# A layer may include itself and these.
+#A layer may include itself and these.
 BELOW = {
     "base": [],
     "core": ["base"],
@@ -20,13 +20,13 @@ BELOW = {
     "cli": ["report", "jobs", "io", "exec", "core", "base"],
 }
 
-# The layer that a public header belongs to: the lowest folder that may know of it.
+#The layer that a public header belongs to : the lowest folder that may know of it.
 PUBLIC = {
     "base": ["byte_buffer.h", "error.h", "types.h", "version.h", "progress.h"],
     "core": ["assignment.h", "batch_cost.h", "batch_plan.h", "batch_prediction.h", "bounds.h", "byte_buffer.h",
              "certificate.h", "column.h", "fingerprint.h", "group_key.h", "item.h",
              "length_histogram.h", "ltd_row_table.h", "ltd_schedule.h", "ltd_selection.h", "packed_row.h", "packer.h",
-             "packing_plan.h", "parallelism.h", "row_balance.h", "sequence_index.h", "sequence_source.h", "training_shape.h"],
+             "packing_plan.h", "parallelism.h", "presets.h", "row_balance.h", "sequence_index.h", "sequence_source.h", "training_shape.h"],
     "exec": ["run_context.h", "thread_pool.h"],
     "io": ["batch_manifest.h", "formats.h", "ltd_manifest.h", "manifest.h", "row_sink.h"],
     "jobs": ["batch_sweep.h", "inspect.h", "jobs.h", "lint.h", "ltd.h", "sweep.h"],
@@ -34,10 +34,10 @@ PUBLIC = {
 }
 LAYER_OF_PUBLIC = {header: layer for layer, headers in PUBLIC.items() for header in headers}
 
-# core computes; it never reads a file, a clock or a thread.
+#core computes; it never reads a file, a clock or a thread.
 FORBIDDEN_IN_CORE = {"filesystem", "fstream", "iostream", "chrono", "thread", "cstdio", "ctime"}
 
-# Slow to compile, or meant to be replaceable: each in these files alone.
+#Slow to compile, or meant to be replaceable : each in these files alone.
 CONFINED = {
     r"nlohmann/.*": ["src/io/json.cpp"],
     r"CLI/.*": 1,  # in one file, whichever
@@ -49,7 +49,7 @@ CONFINED = {
     r"(eigen3/)?Eigen/.*": 2,
 }
 
-# Calls that open, change or sync files go through src/io/system_calls.h, so that tests can let each of them fail.
+#Calls that open, change or sync files go through src / io / system_calls.h, so that tests can let each of them fail.
 SYSTEM_CALL = re.compile(r"(?:(?<!\w)::|\bstd::|\bfs::)(open|creat|mkostemp|pread|pwrite|fsync|fdatasync|ftruncate|fallocate|mkdir|rmdir|"
                          r"unlink|rename|renameat2|remove_all|create_director\w+|copy_file|resize_file|utimensat|flock|sync_file_range)\(")
 MAY_CALL = {"src/io/system_calls.cpp", "src/cli/signals.cpp"}  # the latter opens /dev/null in place of a closed stream
@@ -73,7 +73,8 @@ def layer_of_included(header):
 
 def check(tree):
     """Every broken rule as a line, and the number of edges that were looked at."""
-    faults, edges, users = [], 0, {pattern: set() for pattern in CONFINED}
+    faults, edges, users = [], 0, {
+pattern: set() for pattern in CONFINED}
     files = sorted(p for folder in ("src", "include") for p in (tree / folder).rglob("*") if p.suffix in (".h", ".cpp", ".in"))
     for file in files:
         path = file.relative_to(tree).as_posix()

@@ -23,6 +23,16 @@ foreach(case formats_agree units_stay_together groups_never_mix threads_change_n
   set_tests_properties(interop_pack_${case} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
 
+# What trainers read: with the pyarrow that the tool was built with.
+set(python_of_arrow ${SHARDPACK_PYTHON})
+if(SHARDPACK_ARROW_FROM STREQUAL "wheel")
+  set(python_of_arrow ${SHARDPACK_ARROW_PYTHON})
+endif()
+foreach(case each_preset options_that_change_rows carried_columns nothing_to_pack damage_is_found megatron_rows bridge_rows interrupted_runs_go_on)
+  add_test(NAME interop_presets_${case} COMMAND ${python_of_arrow} ${interop}/presets_test.py $<TARGET_FILE:shardpack_tool> ${case})
+  set_tests_properties(interop_presets_${case} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
+
 add_test(NAME interop_sweep COMMAND ${SHARDPACK_PYTHON} ${interop}/sweep_test.py $<TARGET_FILE:shardpack_tool>
   ${PROJECT_SOURCE_DIR}/data/generate.py)
 set_tests_properties(interop_sweep PROPERTIES SKIP_RETURN_CODE 77)

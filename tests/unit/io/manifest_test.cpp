@@ -84,6 +84,8 @@ TEST_CASE("a manifest's bytes are these") {
   "format_version": 1,
   "tool_version": "0.1.0",
   "solver": null,
+  "preset": "native",
+  "container": "npy",
   "row_tokens": 100,
   "rows": 13,
   "source_sequences": 22,
@@ -155,6 +157,27 @@ TEST_CASE("a manifest's bytes are these") {
   ],
 )";
   CHECK(to_json(sample()) == before + "  \"checksum\": \"" + hash_hex(before) + "\"\n}\n");
+}
+
+TEST_CASE("a manifest of rows for a trainer lists the trainer's files, and names none of them twice") {
+  Manifest manifest = sample();
+  manifest.preset = "hf";
+  manifest.container = "arrow";
+  manifest.hidden_labels = 7;
+  manifest.shards[0].hidden_labels = 7;
+  manifest.shards[0].trainer_files = {{"data-00000-of-00001.arrow", 900, "0123456789abcdef0123456789abcdef"}};
+  manifest.trainer_files = {{"state.json", 90, "0123456789abcdef0123456789abcdef"}};
+  const std::string text = to_json(manifest);
+  const Manifest again = manifest_from_json(text, "manifest.json");
+  CHECK(to_json(again) == text);
+  CHECK(again.preset == "hf");
+  CHECK(again.hidden_labels == 7);
+  REQUIRE(again.shards[0].trainer_files.size() == 1);
+  CHECK(again.shards[0].trainer_files[0].name == "data-00000-of-00001.arrow");
+  REQUIRE(again.trainer_files.size() == 1);
+  CHECK(again.trainer_files[0].bytes == 90);
+  CHECK(refusal(forge(text, "\"state.json\"", "\"data-00000-of-00001.arrow\"")).find("listed twice") != std::string::npos);
+  CHECK(refusal(forge(text, "\"state.json\"", "\"../state.json\"")).find("expected the name") != std::string::npos);
 }
 
 TEST_CASE("a manifest is read back whole, and so is one of nothing") {

@@ -181,7 +181,7 @@ TEST_CASE("what cannot be is named by its key") {
       {"\"segment_multiple\": 4", "\"segment_multiple\": 13", "segment_multiple: expected a whole number from 1 to 12"},
       {"\"split\"", "\"cut\"", "policy.overlong: expected one of error, truncate, split, drop, found 'cut'"},
       {"\"start\"", "\"middle\"", "policy.truncate_side: "},
-      {"\"tokens\"", "\"pairs\"", "policy.slot_rule: expected one of tokens, found 'pairs'"},
+      {"\"tokens\"", "\"pairs\"", "policy.slot_rule: expected one of tokens, targets, found 'pairs'"},
       {"\"keep_together\": 1", "\"keep_together\": 0", "policy.keep_together: "},
       {"\"append_eos\": true", "\"append_eos\": 1", "policy.append_eos: expected true or false"},
       {"[12, 7],", "[13, 7],", "histogram[0][0]: expected a whole number from 1 to 12, found 13"},

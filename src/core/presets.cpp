@@ -1,0 +1,187 @@
+// The table of output presets. What each trainer reads is from its own source code; docs/trainers.md says more of each.
+#include "shardpack/presets.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "base/nearest.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+using enum OutputSource;
+
+constexpr std::array<ContainerInfo, 4> kContainers{{
+    {Container::npy, "npy", "a folder of NumPy arrays a shard; with --compress zstd, seekable frames of whole rows"},
+    {Container::arrow, "arrow", "a save_to_disk folder of datasets: Arrow IPC streams, state.json, dataset_info.json"},
+    {Container::parquet, "parquet", "Parquet files with zstd, a row of the table a packed row"},
+    {Container::megatron, "megatron", "a .bin and .idx of Megatron a shard, a document a packed row"},
+}};
+
+constexpr Container kNpy[]{Container::npy}, kDatasets[]{Container::arrow, Container::parquet}, kArrow[]{Container::arrow},
+    kParquet[]{Container::parquet}, kMegatron[]{Container::megatron};
+
+// Stored as wide as they need be: the types are those of the largest.
+constexpr OutputColumn kNativeColumns[]{{"input_ids", ids, ValueType::u32},
+                                        {"segment_ids", segment_ids, ValueType::u32},
+                                        {"position_ids", position_ids, ValueType::u32}};
+constexpr OutputColumn kHfColumns[]{{"input_ids", ids}, {"position_ids", position_ids}, {"labels", labels}};
+constexpr OutputColumn kMlmColumns[]{{"input_ids", ids}, {"segment_ids", segment_ids}, {"position_ids", position_ids}};
+constexpr OutputColumn kTrlColumns[]{{"input_ids", ids}, {"labels", labels, ValueType::i32, true}, {"seq_lengths", seq_lengths}};
+constexpr OutputColumn kMegatronColumns[]{{"input_ids", ids, ValueType::u16}};
+constexpr OutputColumn kBridgeColumns[]{
+    {"input_ids", ids}, {"loss_mask", loss_mask, ValueType::i8}, {"seq_start_id", seq_starts}};
+constexpr OutputColumn kLlamaFactoryColumns[]{
+    {"input_ids", ids}, {"attention_mask", segment_ids}, {"position_ids", position_ids}, {"labels", labels}};
+constexpr OutputColumn kAxolotlColumns[]{
+    {"input_ids", ids}, {"attention_mask", ones, ValueType::i8}, {"position_ids", position_ids}, {"labels", labels}};
+constexpr OutputColumn kTorchtuneColumns[]{{"tokens", ids, ValueType::i64},
+                                           {"labels", labels, ValueType::i64},
+                                           {"input_pos", position_ids, ValueType::i64},
+                                           {"seq_lens", seq_ends, ValueType::i64}};
+constexpr OutputColumn kMaxtextColumns[]{
+    {"inputs", ids},      {"inputs_position", position_ids},  {"inputs_segmentation", segment_ids},
+    {"targets", targets}, {"targets_position", position_ids}, {"targets_segmentation", target_ids}};
+
+constexpr Preset kPresets[]{
+    {.name = "native",
+     .summary = "NumPy arrays: ids, segment and position ids, boundaries, where everything came from",
+     .containers = kNpy,
+     .columns = kNativeColumns,
+     .labels = LabelRule::as_they_are,
+     .train_with = R"(ids = np.load("OUT/shard-00000-00000/input_ids.npy", mmap_mode="r")    # segment_ids, position_ids the same
+Attention is block-diagonal: a token sees those of its own segment id, and 0 is padding. seq_lengths.npy with row_offsets.npy
+gives cu_seqlens. Labels, where there are any, are as in the sources: leave out the first one of every segment.)"},
+    {.name = "hf",
+     .summary = "Hugging Face transformers: full rows with position_ids that restart, and labels",
+     .containers = kDatasets,
+     .columns = kHfColumns,
+     .labels = LabelRule::first_hidden,
+     .group_rows = 1000,
+     .train_with = R"(data = datasets.load_from_disk("OUT")    # Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
+model = AutoModelForCausalLM.from_pretrained(..., attn_implementation="flash_attention_2")    # or "flex_attention"
+Trainer(model, TrainingArguments(per_device_train_batch_size=1, ...), train_dataset=data, data_collator=default_data_collator)
+There is no attention_mask, and none may be added: the model tells segments apart by position_ids that begin again. With
+FlashAttention it does so at batch size 1 alone.)"},
+    {.name = "mlm",
+     .summary = "masked language models: full rows with segment_ids, masked anew every epoch",
+     .containers = kDatasets,
+     .columns = kMlmColumns,
+     .group_rows = 1000,
+     .train_with = R"(data = datasets.load_from_disk("OUT")    # Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
+TrainingArguments(remove_unused_columns=False, ...), DataCollatorForLanguageModeling(tokenizer) on input_ids alone, and beside it
+s = batch.pop("segment_ids"); batch["attention_mask"] = ((s[:, :, None] == s[:, None, :]) & (s[:, None, :] > 0))[:, None]
+A token sees those of its own segment, and 0 is padding. No token of padding may be chosen for masking: the pad id must be the
+tokenizer's own.)"},
+    {.name = "trl",
+     .summary = "TRL's SFTTrainer: rows without padding, their sequences' lengths, labels where the sources have them",
+     .containers = kDatasets,
+     .columns = kTrlColumns,
+     .labels = LabelRule::as_they_are,
+     .ragged = true,
+     .group_rows = 1000,
+     .train_with = R"(data = datasets.load_from_disk("OUT")    # Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
+SFTConfig(packing=False, padding_free=True, max_length=None, dataset_kwargs={"skip_prepare_dataset": True},
+          model_init_kwargs={"attn_implementation": "flash_attention_2"}, ...)
+packing=True would pack again and lose the boundaries. The collator hides the first label of every sequence itself.)"},
+    {.name = "megatron",
+     .summary = "Megatron-LM GPT pre-training: every row is one document of exactly its length in tokens",
+     .containers = kMegatron,
+     .columns = kMegatronColumns,
+     .needs_eos_id = true,
+     .ends_in_eos = true,
+     .train_with = R"(--data-path OUT/train-00000-of-0000N ... (without .bin) --seq-length LENGTH
+--reset-position-ids --reset-attention-mask --eod-mask-loss
+Every sequence ends in EOD, which is the padding too: these three flags keep sequences apart, and without them they are not.
+LENGTH is the row length that was packed for: then every sample is one row, in whatever order they are shuffled.)"},
+    {.name = "bridge",
+     .summary = "Megatron-Bridge and NeMo packed fine-tuning: *.idx.parquet with starts and a loss mask",
+     .containers = kParquet,
+     .columns = kBridgeColumns,
+     .labels = LabelRule::shifted,
+     .ragged = true,
+     .slot_rule = SlotRule::targets,
+     .needs_eos_id = true,
+     .group_rows = 500,
+     .file_suffix = ".idx.parquet",
+     .train_with = R"(PackedSequenceSpecs(packed_sequence_size=LENGTH, packed_train_data_path="OUT/train-*.idx.parquet",
+                    packed_metadata_path="OUT/packed_metadata.jsonl")
+A sequence of n tokens takes n - 1 slots: the collator makes n - 1 inputs and targets of it. The mask is that of the targets.)"},
+    {.name = "llamafactory",
+     .summary = "LLaMA-Factory's tokenized_path: neat packing, attention_mask numbers the sequences",
+     .containers = kArrow,
+     .columns = kLlamaFactoryColumns,
+     .labels = LabelRule::first_hidden,
+     .train_with = R"(tokenized_path: OUT
+packing: true
+neat_packing: true
+cutoff_len: LENGTH
+attention_mask is 1..k for the sequences of a row and 0 for padding, as neat packing writes it.)"},
+    {.name = "axolotl",
+     .summary = "Axolotl: rows without padding, position_ids that restart",
+     .containers = kParquet,
+     .columns = kAxolotlColumns,
+     .labels = LabelRule::first_hidden,
+     .ragged = true,
+     .group_rows = 1000,
+     .train_with = R"(datasets:
+  - path: OUT
+    ds_type: parquet
+    type:    # empty: tokenized already
+sample_packing: false    # true would overwrite position_ids
+micro_batch_size: 1
+sequence_len: LENGTH
+flash_attention: true)"},
+    {.name = "torchtune",
+     .summary = "torchtune's PackedDataset: labels shifted already, seq_lens that add up to the row",
+     .containers = kParquet,
+     .columns = kTorchtuneColumns,
+     .labels = LabelRule::shifted,
+     .group_rows = 1000,
+     .train_with = R"(data = datasets.load_dataset("parquet", data_files="OUT/*.parquet", split="train").with_format("torch")
+collate with torchtune.data.padded_collate_packed; packed: True is not set, for the rows are packed
+Labels are those of the next token, -100 is ignored. Padding is the last of seq_lens.)"},
+    {.name = "maxtext",
+     .summary = "MaxText: inputs and targets with segmentation and position",
+     .containers = kParquet,
+     .columns = kMaxtextColumns,
+     .labels = LabelRule::shifted,
+     .group_rows = 1000,
+     .train_with =
+         R"(dataset_type: grain, grain_file_type: parquet, grain_train_files: OUT/*.parquet, max_target_length: LENGTH, packing: False
+The columns are those of a packed batch: targets are shifted already, segmentations count from 1 and are 0 on padding.)"},
+};
+
+}  // namespace
+
+std::span<const ContainerInfo> containers() { return kContainers; }
+const ContainerInfo& info(Container container) { return kContainers[static_cast<std::size_t>(container)]; }
+
+std::span<const Preset> presets() { return kPresets; }
+
+const Preset* try_preset(std::string_view name) {
+  const auto* const found =
+      std::find_if(std::begin(kPresets), std::end(kPresets), [&](const Preset& preset) { return preset.name == name; });
+  return found == std::end(kPresets) ? nullptr : found;
+}
+
+const Preset& find_preset(std::string_view name) {
+  if (const Preset* const preset = try_preset(name)) return *preset;
+  std::vector<std::string> names;
+  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  const std::string meant = nearest(name, names);
+  throw Error(ErrorCode::usage, fmt::format("--for: no preset '{}'{}; 'shardpack formats' lists them", name,
+                                            meant.empty() ? "" : fmt::format("; did you mean {}?", meant)));
+}
+
+bool has_source(const Preset& preset, OutputSource source) {
+  return std::any_of(preset.columns.begin(), preset.columns.end(), [&](const OutputColumn& c) { return c.source == source; });
+}
+
+}  // namespace shardpack
