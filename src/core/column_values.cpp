@@ -6,6 +6,8 @@
 #include <cstring>
 #include <type_traits>
 
+#include "shardpack/error.h"
+
 namespace shardpack {
 
 namespace {
@@ -51,7 +53,9 @@ void ColumnFacts::add(ValueType type, const std::byte* values, std::int64_t coun
       }
       if (typed.empty()) return;
       if constexpr (std::is_same_v<Value, std::uint64_t>) {
-        ensure(high <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()), "column values below 2^63");
+        if (high > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
+          throw Error(ErrorCode::bad_data,
+                      "a value is 2^63 or more; whole numbers of columns are within 64 bits with their sign");
       }
       least = std::min(least, static_cast<std::int64_t>(low));
       greatest = std::max(greatest, static_cast<std::int64_t>(high));

@@ -173,7 +173,14 @@ std::vector<ColumnFacts> run_column_pass(const std::vector<OpenedFile>& files, c
       std::size_t next = 0;
       ordered_map(
           context.pool, default_in_flight(context.pool), context.stop, [&] { return next_range(file, table, next); },
-          [&](RecordRange range) { return scan_records(file, table, range, keys); },
+          [&](RecordRange range) {
+            try {
+              return scan_records(file, table, range, keys);
+            } catch (const Error& error) {
+              if (!error.path().empty()) throw;
+              throw Error(error.code(), fmt::format("{}: {}", table.column.name, error.message()), file.input.name);
+            }
+          },
           [&](ColumnFacts&& part) { facts[c] += part; });
     }
   }

@@ -37,6 +37,25 @@ std::string removed_text(const RemovedCounts& removed) {
   return text.empty() ? "nothing" : text;
 }
 
+std::string columns_text(const std::vector<Column>& columns) {
+  std::string text;
+  for (const Column& column : columns) {
+    const std::string_view type = column.kind == ColumnKind::text ? "text" : info(column.type).name;
+    text += fmt::format("{}{} ({}", text.empty() ? "" : ", ", column.name, type);
+    if (column.alignment != Alignment::plain)
+      text += fmt::format(", {}", kAlignments[static_cast<std::size_t>(column.alignment)]);
+    if (column.kind == ColumnKind::sequence || column.kind == ColumnKind::text) text += ", per sequence";
+    if (column.kind == ColumnKind::list) text += ", lists";
+    text += ")";
+  }
+  return text;
+}
+
+std::string loss_text(const Manifest& manifest) {
+  return fmt::format("{} of {} tokens take part in the loss ({})", with_commas(manifest.loss_tokens),
+                     with_commas(manifest.tokens), manifest.loss_column);
+}
+
 std::string gap_text(std::int64_t gap) {
   return gap == 0 ? "proven optimal" : fmt::format("at most {} from the proven optimum", counted(gap, "row", "rows"));
 }

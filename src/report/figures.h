@@ -23,6 +23,12 @@ std::string counted(std::int64_t count, std::string_view singular, std::string_v
 /// "truncated 5 (1,234 tokens), dropped 1 (9,000 tokens)", or "nothing".
 std::string removed_text(const RemovedCounts& removed);
 
+/// "labels (i32, minus100), score (f64, per sequence)": the columns that are carried.
+std::string columns_text(const std::vector<Column>& columns);
+
+/// "121,978 of 124,544 tokens take part in the loss (labels)".
+std::string loss_text(const Manifest& manifest);
+
 /// "proven optimal", or "at most 3 rows from the proven optimum".
 std::string gap_text(std::int64_t gap);
 

@@ -124,6 +124,8 @@ std::string dataset_to_text(const DatasetView& view, const std::string& path) {
   } else {
     text += report_line("written", written_text(manifest));
   }
+  if (!manifest.columns.empty()) text += report_line("columns", columns_text(manifest.columns));
+  if (!manifest.loss_column.empty()) text += report_line("loss", loss_text(manifest));
   text += report_line("removed", removed_text(manifest.removed));
   text += report_line("added", fmt::format("{} EOS, {} BOS", with_commas(manifest.added_eos), with_commas(manifest.added_bos)));
   if (!manifest.not_carried.empty()) text += wrapped_line("not carried", manifest.not_carried);

@@ -194,6 +194,10 @@ std::string pack_summary(const PackResult& result, const PackRun& run) {
       fmt::format("bound {}: {}{}\n", counted(figures.bound, "row", "rows"), gap_text(figures.gap()),
                   groups > 0 ? fmt::format(" · no row mixes two of the {}", counted(groups, "group", "groups")) : std::string());
   text += fmt::format("removed {}{}{}\n", removed_text(manifest.removed), added_text(manifest), proof_text(result));
+  if (!manifest.columns.empty()) {
+    text += "carried " + columns_text(manifest.columns);
+    text += (manifest.loss_column.empty() ? "" : " · " + loss_text(manifest)) + "\n";
+  }
   text += speedup_text(result, figures);
   text += order_text(result) + "\n" + steps_text(result);
   return text + written_text(result, run);
@@ -231,6 +235,12 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   json.member("shuffle_window_tokens", result.shuffle_window_tokens);
   write_groups(json, result.groups);
   write_steps(json, result.steps);
+  json.key("columns").begin_array(true);
+  for (const Column& column : manifest.columns) json.value(column.name);
+  json.end_array();
+  if (!manifest.loss_column.empty()) {
+    json.member("source_loss_tokens", manifest.source_loss_tokens).member("loss_tokens", manifest.loss_tokens);
+  }
   json.key("not_carried").begin_array(true);
   for (const std::string& column : manifest.not_carried) json.value(column);
   json.end_array();

@@ -132,7 +132,7 @@ def slices(folder):
     for kind in (pa.list_(pa.int32()), pa.large_list(pa.int64())):
         whole = pa.array(values, kind)
         chunks = pa.chunked_array([whole[50:51], whole[51:51], whole[51:120], whole[120:]])
-        table = pa.table({"input_ids": chunks, "n": list(range(150))})
+        table = pa.table({"input_ids": chunks, "n": [str(i) for i in range(150)]})
         pq.write_table(table, folder / "a.parquet", row_group_size=64)
         for path in (write_stream(folder / "a.arrow", table, 1000), write_file(folder / "b.arrow", table, 1000), folder / "a.parquet"):
             assert facts(path) == expected, (path, kind)
@@ -214,6 +214,65 @@ def nulls_and_groups(folder):
             path = write_stream(folder / f"{name}{number}.arrow", table)
             assert packed(path, folder / f"a-{name}{number}", *options) == expected, kind
             assert facts(path, "--null-row", "drop", "--columns", "none") == facts(jsonl, "--null-row", "drop", "--columns", "none")
+
+
+def carried_columns(folder):
+    """Columns of every kind and type are carried as from JSON lines, in place or decoded, padded or not; faults name their row."""
+    random.seed(3)
+    values = rows(150, 50_000, 40)
+    values[17] = []
+    lists = {"labels": [[random.choice([-100, token]) for token in ids] for ids in values],
+             "loss_mask": [[random.random() < 0.5 for _ in ids] for ids in values],
+             "weights": [[random.choice([0.25, 1.0, -7.5]) for _ in ids] for ids in values],
+             "places": [[random.randrange(9) for _ in range(random.randrange(4))] for _ in values]}
+    singles = {"score": [random.choice([0.5, -3.0, 1 / 3]) for _ in values], "rank": [random.randrange(-9, 10**12) for _ in values],
+               "good": [random.random() < 0.5 for _ in values],
+               "name": [random.choice(["", "\u00e9", "a name of more than twelve bytes"]) for _ in values]}
+    mask = [[int(random.random() > 0.1) for _ in ids] for ids in values]
+    types = {"labels": [pa.list_(pa.int64()), pa.large_list(pa.int32())], "loss_mask": [pa.list_(pa.bool_()), pa.list_(pa.int8())],
+             "weights": [pa.list_(pa.float64()), pa.list_(pa.float16())], "places": [pa.list_(pa.uint8()), pa.list_(pa.int64())],
+             "score": [pa.float64(), pa.float64()], "rank": [pa.int64(), pa.int64()], "good": [pa.bool_(), pa.uint8()],
+             "name": [pa.string(), pa.large_string()], "attention_mask": [pa.list_(pa.int8()), pa.list_(pa.bool_())]}
+    for masked in (False, True):
+        columns = {**lists, **singles, **({"attention_mask": mask} if masked else {})}
+        jsonl = write_jsonl(folder / f"c{masked}.jsonl", [
+            {"input_ids": ids, **{name: column[i] for name, column in columns.items()}} for i, ids in enumerate(values)])
+        for number, options in enumerate((["--columns", "all"], ["--columns", "aligned,name", "--overlong", "split", "-L", "23"],
+                                          ["--limit", "31", "--columns", "all"])):
+            expected = packed(jsonl, folder / f"j{masked}{number}", *options)
+            assert len(expected) > 10
+            for kind in (0, 1):
+                table = table_of(values, pa.list_(pa.int32()),
+                                 **{name: pa.array([[int(v) for v in row] for row in column] if name == "loss_mask" and kind else
+                                                   [int(v) for v in column] if name == "good" and kind else
+                                                   [[float(v) for v in row] for row in column] if name == "weights" and kind else
+                                                   [[bool(v) for v in row] for row in column] if name == "attention_mask" and kind else
+                                                   column, types[name][kind]) for name, column in columns.items()}).drop(["text"])
+                paths = [write_stream(folder / f"c{masked}{kind}.arrow", table)]
+                paths.append(folder / f"c{masked}{kind}.zstd.arrow")
+                with pa.ipc.new_stream(paths[-1], table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+                    writer.write_table(table, max_chunksize=37)
+                if not kind:  # half floats have no Parquet type everywhere
+                    paths.append(folder / f"c{masked}{kind}.parquet")
+                    pq.write_table(table, paths[-1], row_group_size=40)
+                for place, path in enumerate(paths):
+                    assert packed(path, folder / f"a{masked}{number}{kind}{place}", *options) == expected, (path, options)
+                    assert facts(path, *options[:2]) == facts(jsonl, *options[:2]), (path, options)
+
+    short = [list(row) for row in lists["labels"]] * 7  # the kinds are settled on the first thousand rows
+    short[1040] = short[1040] + [1]
+    null = lists["labels"] * 7
+    null[1041] = None
+    inside = [list(row) for row in lists["labels"]] * 7
+    inside[1045] = [None] * len(values[1045 % 150])
+    for column, message in ((short, "row 1,040: labels has"), (null, "row 1,041: labels is null"),
+                            (inside, "row 1,045: labels[0] is null")):
+        path = write_stream(folder / "bad.arrow", pa.table({"input_ids": pa.array(values * 7, pa.list_(pa.int32())),
+                                                            "labels": pa.array(column, pa.list_(pa.int64()))}))
+        pq.write_table(pa.ipc.open_stream(path).read_all(), folder / "bad.parquet")
+        for bad in (path, folder / "bad.parquet"):
+            found = run(TOOL, "pack", bad, "-o", folder / "x", "-L", "64", expect=3).stderr
+            assert message in found, (bad, message, found)
 
 
 def datasets(folder):
@@ -316,7 +375,7 @@ def truncated(folder):
             assert cut.name in run(TOOL, "scan", cut, expect=3).stderr
 
 
-CASES = [layouts, slices, codecs, masks, nulls_and_groups, datasets, faults, truncated]
+CASES = [layouts, slices, codecs, masks, nulls_and_groups, carried_columns, datasets, faults, truncated]
 
 if __name__ == "__main__":
     for case in CASES:

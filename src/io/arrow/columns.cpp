@@ -39,6 +39,24 @@ std::optional<IdType> integer_type(arrow::Type::type type) {
   }
 }
 
+/// Of any numbers; true and false are bytes.
+std::optional<ValueType> number_type(arrow::Type::type type) {
+  switch (type) {
+    case arrow::Type::BOOL:
+      return ValueType::u8;
+    case arrow::Type::HALF_FLOAT:
+      return ValueType::f16;
+    case arrow::Type::FLOAT:
+      return ValueType::f32;
+    case arrow::Type::DOUBLE:
+      return ValueType::f64;
+    default:
+      break;
+  }
+  const std::optional<IdType> integer = integer_type(type);
+  return integer ? std::optional(static_cast<ValueType>(*integer)) : std::nullopt;
+}
+
 bool is_list(const arrow::DataType& type) {
   switch (type.id()) {
     case arrow::Type::LIST:
@@ -202,10 +220,10 @@ ListColumn::ListColumn(const arrow::ArrayData& array, ColumnName name)
     is_bool_ = true;
     check_bits(values_, values_offset_ + value_count_, "values", name_);
   } else {
-    const std::optional<IdType> type = integer_type(values.type->id());
+    const std::optional<ValueType> type = number_type(values.type->id());
     ensure(type.has_value(), "the type of the values was checked");
-    type_ = *type;
-    check_size(values_, values_offset_ + value_count_, info(type_).bytes, "values", name_);
+    value_type_ = *type;
+    check_size(values_, values_offset_ + value_count_, info(value_type_).bytes, "values", name_);
   }
 }
 
@@ -261,11 +279,71 @@ void ListColumn::read_numbers(std::int64_t begin, std::int64_t count, std::vecto
     const std::vector<std::uint8_t> bits = values_.bits(values_offset_ + begin, count);
     out.assign(bits.begin(), bits.end());
   } else {
-    append_numbers(values_, type_, values_offset_ + begin, count, out);
+    append_numbers(values_, type(), values_offset_ + begin, count, out);
   }
 }
 
+void ListColumn::read_stored(std::int64_t begin, std::int64_t count, std::vector<std::byte>& out) const {
+  const std::size_t before = out.size();
+  out.resize(before + static_cast<std::size_t>(count * info(value_type_).bytes));
+  const std::span<std::byte> place = std::span(out).subspan(before);
+  if (is_bool_) {
+    const std::vector<std::uint8_t> bits = values_.bits(values_offset_ + begin, count);
+    std::memcpy(place.data(), bits.data(), bits.size());
+  } else if (count > 0) {
+    values_.read(place_of(begin), place);
+  }
+}
+
+std::optional<ColumnKind> carried_form(const arrow::Field& field) {
+  const arrow::DataType& type = *field.type();
+  if (!wrapper_of(field).what.empty()) return std::nullopt;
+  if (is_list(type)) {
+    const arrow::Field& values = *type.field(0);
+    const bool numbers = wrapper_of(values).what.empty() && number_type(values.type()->id());
+    return numbers ? std::optional(ColumnKind::list) : std::nullopt;
+  }
+  if (number_type(type.id())) return ColumnKind::sequence;
+  const bool text =
+      type.id() == arrow::Type::STRING || type.id() == arrow::Type::LARGE_STRING || type.id() == arrow::Type::STRING_VIEW;
+  return text ? std::optional(ColumnKind::text) : std::nullopt;
+}
+
 // ---- single values ----------------------------------------------------------------------------------------------------------
+
+NumberColumn::NumberColumn(const arrow::ArrayData& array, ColumnName name)
+    : name_(std::move(name)),
+      rows_(array.length),
+      offset_(array.offset),
+      validity_(validity_of(array, "null bits", name_)),
+      values_(buffer_of(array, 1)),
+      is_bool_(array.type->id() == arrow::Type::BOOL) {
+  check_length(rows_, name_);
+  const std::optional<ValueType> type = number_type(array.type->id());
+  ensure(type.has_value(), "the type of the values was checked");
+  type_ = *type;
+  if (is_bool_) {
+    check_bits(values_, offset_ + rows_, "values", name_);
+  } else {
+    check_size(values_, offset_ + rows_, info(type_).bytes, "values", name_);
+  }
+}
+
+std::vector<std::uint8_t> NumberColumn::valid(std::int64_t first, std::int64_t count) const {
+  if (validity_.bytes > 0) return validity_.bits(offset_ + first, count);
+  return std::vector<std::uint8_t>(static_cast<std::size_t>(count), 1);
+}
+
+std::vector<std::byte> NumberColumn::read_stored(std::int64_t first, std::int64_t count) const {
+  std::vector<std::byte> values(static_cast<std::size_t>(count * info(type_).bytes));
+  if (is_bool_) {
+    const std::vector<std::uint8_t> bits = values_.bits(offset_ + first, count);
+    std::memcpy(values.data(), bits.data(), bits.size());
+  } else if (count > 0) {
+    values_.read((offset_ + first) * info(type_).bytes, values);
+  }
+  return values;
+}
 
 void ScalarColumn::check(const arrow::Field& field, const std::string& shown) {
   constexpr std::string_view kExpected = "groups are told by a string, a whole number, true or false";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "io/arrow/stored_bytes.h"
+#include "shardpack/column.h"
 #include "shardpack/group_key.h"
 #include "shardpack/types.h"
 
@@ -50,10 +51,15 @@ class ListColumn {
   /// \throws Error{bad_data} when a value of the row is null
   void check_no_nulls(std::int64_t row_number, const ListRow& row) const;
 
-  IdType type() const { return type_; }  ///< of values that are whole numbers
+  IdType type() const { return static_cast<IdType>(value_type_); }  ///< of values that are whole numbers
+  ValueType value_type() const { return value_type_; }              ///< true and false are u8
+  bool is_bool() const { return is_bool_; }
   /// Where value number `index` lies in `values()`, in bytes.
-  std::int64_t place_of(std::int64_t index) const { return (values_offset_ + index) * info(type_).bytes; }
+  std::int64_t place_of(std::int64_t index) const { return (values_offset_ + index) * info(value_type_).bytes; }
   const StoredBytes& values() const { return values_; }
+
+  /// The stored values, true and false as bytes. `out` gets them appended.
+  void read_stored(std::int64_t begin, std::int64_t count, std::vector<std::byte>& out) const;
 
   /// The values of a row as whole numbers, true as 1; u64 above 2^63 - 1 come out negative.
   void read_numbers(std::int64_t begin, std::int64_t count, std::vector<std::int64_t>& out) const;
@@ -70,8 +76,31 @@ class ListColumn {
   std::int64_t value_count_ = 0, values_offset_ = 0;
   StoredBytes value_validity_, values_;
   bool is_bool_ = false;  // a bit a value
-  IdType type_ = IdType::u8;
+  ValueType value_type_ = ValueType::u8;
 };
+
+/// A column of single numbers of any type, or of true and false.
+class NumberColumn {
+ public:
+  NumberColumn(const arrow::ArrayData& array, ColumnName name);
+
+  const ColumnName& name() const { return name_; }
+  ValueType type() const { return type_; }
+  /// Which of the rows [first, first + count) have a value: 0 = null.
+  std::vector<std::uint8_t> valid(std::int64_t first, std::int64_t count) const;
+  /// Their stored values, something for null; true and false as bytes.
+  std::vector<std::byte> read_stored(std::int64_t first, std::int64_t count) const;
+
+ private:
+  ColumnName name_;
+  std::int64_t rows_ = 0, offset_ = 0;
+  StoredBytes validity_, values_;
+  bool is_bool_ = false;
+  ValueType type_ = ValueType::u8;
+};
+
+/// What a field could be carried as: a list of numbers, a number, a string, or nothing (none).
+std::optional<ColumnKind> carried_form(const arrow::Field& field);
 
 /// A column of strings, whole numbers or of true and false.
 class ScalarColumn {

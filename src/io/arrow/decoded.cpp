@@ -25,10 +25,10 @@ namespace {
 
 }  // namespace
 
-DecodedRun decode_records(const RecordColumns& columns, std::int64_t first, std::int64_t count, const ReadOptions& options,
-                          SequenceId first_record) {
+DecodedRun decode_records(const RecordColumns& columns, const RecordFields& fields, std::int64_t first, std::int64_t count,
+                          const ReadOptions& options, SequenceId first_record) {
   DecodedRun decoded;
-  decoded.run = read_records(columns, first, count, options);
+  decoded.run = read_records(columns, fields, first, count, options, false);
   std::int64_t tokens = 0;
   for (const RecordRun::Kept& kept : decoded.run.kept) tokens += kept.count;
   decoded.ids.resize(static_cast<std::size_t>(tokens));
@@ -74,7 +74,7 @@ void SpooledIds::finish(OpenedShard& shard, std::string hash) {
 
 DecodedCollector::DecodedCollector(const InputFile& file, const ReadOptions& options, const RecordFields& fields,
                                    const OpenContext& context)
-    : records_(file, options, fields), ids_(context) {}
+    : records_(file, options, fields, context), ids_(context) {}
 
 void DecodedCollector::add(const DecodedRun& decoded) {
   ids_.add(decoded.ids, decoded.facts);

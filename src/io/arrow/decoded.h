@@ -18,8 +18,8 @@ struct DecodedRun {
 };
 
 /// The records of rows [first, first + count), the first of them number `first_record` of the dataset.
-DecodedRun decode_records(const RecordColumns& columns, std::int64_t first, std::int64_t count, const ReadOptions& options,
-                          SequenceId first_record);
+DecodedRun decode_records(const RecordColumns& columns, const RecordFields& fields, std::int64_t first, std::int64_t count,
+                          const ReadOptions& options, SequenceId first_record);
 
 /// Decoded ids of a file and what is known of them, from front to back.
 class SpooledIds {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -45,7 +46,28 @@ class BatchReader {
  public:
   BatchReader(IpcBatches& batches, std::int64_t max_rows) : batches_(batches), rows_left_(max_rows) {}
 
+  /// The first ones, with `rows` rows if there are so many; next() returns them as well.
+  std::vector<PlacedBatch> peek(std::int64_t rows) {
+    std::vector<PlacedBatch> batches;
+    while (rows > 0) {
+      std::optional<PlacedBatch> placed = take();
+      if (!placed) break;
+      rows -= placed->rows;
+      batches.push_back(std::move(*placed));
+    }
+    peeked_.insert(peeked_.end(), batches.begin(), batches.end());
+    return batches;
+  }
+
   std::optional<PlacedBatch> next() {
+    if (peeked_.empty()) return take();
+    PlacedBatch placed = std::move(peeked_.front());
+    peeked_.pop_front();
+    return placed;
+  }
+
+ private:
+  std::optional<PlacedBatch> take() {
     if (rows_left_ == 0) return std::nullopt;
     std::optional<IpcBatch> batch = batches_.next();
     if (!batch) return std::nullopt;
@@ -55,8 +77,8 @@ class BatchReader {
     return PlacedBatch{std::move(*batch), first_row, rows};
   }
 
- private:
   IpcBatches& batches_;
+  std::deque<PlacedBatch> peeked_;
   std::int64_t rows_left_;
   std::int64_t row_ = 0;
 };
@@ -78,10 +100,17 @@ struct IpcSource {
         batches(opened),
         fields(batches.schema(), read_options, input.name, recipe.loader, recipe.saver) {}
 
+  /// Settle the columns by the first batches.
+  void choose_columns(const std::vector<PlacedBatch>& first) {
+    std::vector<std::shared_ptr<arrow::RecordBatch>> rows;
+    for (const PlacedBatch& placed : first) rows.push_back(batches.read(placed.batch, fields.numbers(), arrow_pool()));
+    fields.choose(batches.schema(), rows, options);
+  }
+
   RecordColumns columns_of(const PlacedBatch& placed, arrow::MemoryPool* pool) const {
     const auto batch = batches.read(placed.batch, fields.numbers(), pool);
     if (batch->num_rows() != placed.batch.rows) throw Error(ErrorCode::bad_data, "damaged: a record batch lost rows", file.name);
-    return {*batch, options, file.name, placed.first_row};
+    return {*batch, options, fields, file.name, placed.first_row};
   }
 };
 
@@ -92,15 +121,15 @@ struct RowRange {
   RecordRun run;  // once read
 };
 
-/// All record batches from `first` on, none of them compressed.
-OpenedShard read_in_place(IpcSource& source, BatchReader& reader, std::optional<PlacedBatch> first) {
-  RecordCollector collector(source.file, source.options, source.fields);
+/// All record batches, none of them compressed.
+OpenedShard read_in_place(IpcSource& source, BatchReader& reader) {
+  RecordCollector collector(source.file, source.options, source.fields, source.context);
   OpenedShard& shard = collector.shard();
   shard.ids.file = source.opened;
   RowRange left;  // of the current batch
   const auto next_range = [&]() -> std::optional<RowRange> {
     while (left.count == 0) {
-      const std::optional<PlacedBatch> placed = first ? std::exchange(first, std::nullopt) : reader.next();
+      const std::optional<PlacedBatch> placed = reader.next();
       if (!placed) return std::nullopt;
       if (placed->batch.compressed) {
         throw Error(ErrorCode::bad_data, "some record batches are compressed and some are not; write the file anew with pyarrow",
@@ -117,7 +146,7 @@ OpenedShard read_in_place(IpcSource& source, BatchReader& reader, std::optional<
   ordered_map(
       source.context.pool, default_in_flight(source.context.pool), source.context.stop, next_range,
       [&](RowRange&& range) {
-        range.run = read_records(*range.columns, range.first, range.count, source.options);
+        range.run = read_records(*range.columns, source.fields, range.first, range.count, source.options, true);
         return std::move(range);
       },
       [&](RowRange&& range) {
@@ -126,20 +155,20 @@ OpenedShard read_in_place(IpcSource& source, BatchReader& reader, std::optional<
         for (const RecordRun::Kept& kept : range.run.kept) {
           shard.ids.append(kept.count, ids.values().begin_bytes + ids.place_of(kept.begin));
         }
-        collector.add(range.run);
+        collector.add(range.run, range.columns.get(), source.opened);
       });
   return collector.finish();
 }
 
-/// All record batches from `first` on, decoded.
-OpenedShard read_decoded(IpcSource& source, BatchReader& reader, std::optional<PlacedBatch> first) {
+/// All record batches, decoded.
+OpenedShard read_decoded(IpcSource& source, BatchReader& reader) {
   const OpenContext& context = source.context;
   DecodedCollector collector(source.file, source.options, source.fields, context);
   const std::unique_ptr<arrow::MemoryPool> pool = limited_pool(context);
-  const auto next_batch = [&] { return first ? std::exchange(first, std::nullopt) : reader.next(); };
+  const auto next_batch = [&] { return reader.next(); };
   const auto decode = [&](PlacedBatch&& placed) {
     const RecordColumns columns = source.columns_of(placed, pool.get());
-    return decode_records(columns, 0, placed.rows, source.options, context.first_record + placed.first_row);
+    return decode_records(columns, source.fields, 0, placed.rows, source.options, context.first_record + placed.first_row);
   };
   ordered_map(context.pool, context.pool.inline_only() ? 1 : context.pool.threads(), context.stop, next_batch, decode,
               [&](DecodedRun&& run) { collector.add(run); });
@@ -150,9 +179,10 @@ OpenedShard read_decoded(IpcSource& source, BatchReader& reader, std::optional<P
 OpenedShard open_ipc(const InputFile& file, const ReadOptions& options, const OpenContext& context, const Recipe& recipe) {
   IpcSource source(file, options, context, recipe);
   BatchReader reader(source.batches, rows_to_read(options, context));
-  std::optional<PlacedBatch> first = reader.next();
-  if (first && first->batch.compressed) return read_decoded(source, reader, std::move(first));
-  return read_in_place(source, reader, std::move(first));
+  const std::vector<PlacedBatch> first = reader.peek(kSettlingRecords);
+  source.choose_columns(first);
+  const bool compressed = !first.empty() && first.front().batch.compressed;
+  return compressed ? read_decoded(source, reader) : read_in_place(source, reader);
 }
 
 // ---- an indices table --------------------------------------------------------------------------------------------------------
@@ -192,6 +222,13 @@ class DataFiles {
     whole.spool = true;
     ReadOptions all = options;
     all.limit = 0;
+    if (!options.columns.names.empty()) {
+      throw Error(ErrorCode::usage,
+                  "--columns with a dataset that has an indices table: save it without, in Python: "
+                  "datasets.load_from_disk(FOLDER).flatten_indices().save_to_disk(NEW)",
+                  files.front().name);
+    }
+    all.columns = {.which = ColumnChoice::Which::none, .names = {}};  // their values would have to be gathered too
     for (const InputFile& file : files) {
       OpenedShard& shard = shards_.emplace_back(open_ipc(file, all, whole, kHfRecipe));
       if (shard.null_records > 0 || shard.padding.tokens > 0) {

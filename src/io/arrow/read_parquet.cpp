@@ -123,6 +123,19 @@ std::vector<RowGroup> row_groups_of(const ParquetFile& parquet, std::int64_t row
   return groups;
 }
 
+/// The first kSettlingRecords rows, or as many as there are.
+std::vector<std::shared_ptr<arrow::RecordBatch>> first_rows(const ParquetFile& parquet, const std::vector<RowGroup>& groups,
+                                                            const RecordFields& fields, const std::string& shown) {
+  std::vector<std::shared_ptr<arrow::RecordBatch>> first;
+  std::int64_t left = kSettlingRecords;
+  for (std::size_t group = 0; group < groups.size() && left > 0; ++group) {
+    const std::shared_ptr<arrow::Table> rows = parquet.read(groups[group], fields)->Slice(0, std::min(left, groups[group].rows));
+    first.push_back(take_arrow(rows->CombineChunksToBatch(arrow_pool()), shown));
+    left -= rows->num_rows();
+  }
+  return first;
+}
+
 std::vector<DecodedRun> decode_group(const ParquetFile& parquet, const RowGroup& group, const RecordFields& fields,
                                      const ReadOptions& options, const std::string& shown, SequenceId first_record) {
   const std::shared_ptr<arrow::Table> table = parquet.read(group, fields);
@@ -133,9 +146,9 @@ std::vector<DecodedRun> decode_group(const ParquetFile& parquet, const RowGroup&
     std::shared_ptr<arrow::RecordBatch> batch;
     check_arrow(batches.ReadNext(&batch), shown);
     if (batch == nullptr) break;
-    const RecordColumns columns(*batch, options, shown, group.first_row + done);
+    const RecordColumns columns(*batch, options, fields, shown, group.first_row + done);
     const std::int64_t rows = std::min(columns.ids.rows(), group.rows - done);
-    runs.push_back(decode_records(columns, 0, rows, options, first_record + group.first_row + done));
+    runs.push_back(decode_records(columns, fields, 0, rows, options, first_record + group.first_row + done));
     done += rows;
   }
   return runs;
@@ -146,10 +159,11 @@ std::vector<DecodedRun> decode_group(const ParquetFile& parquet, const RowGroup&
 OpenedShard open_parquet(const InputFile& file, const ReadOptions& options, const OpenContext& context) {
   try {
     const ParquetFile parquet(file, context);
-    const RecordFields fields(parquet.schema(), options, file.name,
-                              "datasets.load_dataset('parquet', data_files=FILE, split='train')", "to_parquet");
-    DecodedCollector collector(file, options, fields, context);
+    RecordFields fields(parquet.schema(), options, file.name, "datasets.load_dataset('parquet', data_files=FILE, split='train')",
+                        "to_parquet");
     const std::vector<RowGroup> groups = row_groups_of(parquet, rows_to_read(options, context));
+    fields.choose(parquet.schema(), first_rows(parquet, groups, fields, file.name), options);
+    DecodedCollector collector(file, options, fields, context);
 
     // A row group in flight is its columns and the ids from them.
     std::int64_t largest = 1;

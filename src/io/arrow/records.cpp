@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <utility>
 
 #include "base/units.h"
+#include "core/column_values.h"
 #include "io/formats/column_names.h"
 #include "io/formats/group_column.h"
 #include "shardpack/error.h"
@@ -18,7 +20,8 @@ namespace {
 /// Collects the records of one run.
 class RunReader {
  public:
-  RunReader(const RecordColumns& columns, const ReadOptions& options) : columns_(columns), options_(options) {}
+  RunReader(const RecordColumns& columns, const RecordFields& fields, const ReadOptions& options, bool in_place)
+      : columns_(columns), carried_(fields.carried()), options_(options), in_place_(in_place) {}
 
   RecordRun read(std::int64_t first, std::int64_t count) {
     const std::vector<ListRow> ids = columns_.ids.read_rows(first, count);
@@ -28,6 +31,8 @@ class RunReader {
     if (columns_.group) groups = columns_.group->read(first, count);
 
     run_.lengths.reserve(ids.size());
+    run_.columns.resize(carried_.size());
+    read_carried(first, count);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       const std::int64_t row = first + static_cast<std::int64_t>(i);
       const bool no_group = columns_.group && !groups[i];
@@ -38,13 +43,16 @@ class RunReader {
           name.fail(fmt::format("{} is null; --null-row drop leaves such records out", name.column), row);
         }
         ++run_.null_records;
+        for (std::size_t c = 0; c < carried_.size(); ++c) take_nothing(c);
       } else {
         columns_.ids.check_no_nulls(row, ids[i]);
+        first_piece_ = pieces_.size();
         if (columns_.mask) {
           keep_unmasked(row, ids[i], masks[i]);
         } else {
           keep(ids[i].begin, ids[i].count);
         }
+        for (std::size_t c = 0; c < carried_.size(); ++c) take_column(c, i, row, ids[i]);
       }
       run_.lengths.push_back(tokens_);
       if (columns_.group) run_.groups.of_record.push_back(no_group ? -1 : numbering_.number_of(*groups[i]));
@@ -54,14 +62,108 @@ class RunReader {
   }
 
  private:
+  /// The columns' rows, whatever becomes of them.
+  void read_carried(std::int64_t first, std::int64_t count) {
+    lists_.resize(carried_.size());
+    numbers_.resize(carried_.size());
+    valid_.resize(carried_.size());
+    texts_.resize(carried_.size());
+    for (std::size_t c = 0; c < carried_.size(); ++c) {
+      if (const auto* const list = std::get_if<ListColumn>(&columns_.carried[c])) {
+        lists_[c] = list->read_rows(first, count);
+        run_.columns[c].type = list->value_type();
+      } else if (const auto* const number = std::get_if<NumberColumn>(&columns_.carried[c])) {
+        numbers_[c] = number->read_stored(first, count);
+        valid_[c] = number->valid(first, count);
+        run_.columns[c].type = number->type();
+      } else {
+        texts_[c] = std::get<ScalarColumn>(columns_.carried[c]).read(first, count);
+      }
+    }
+  }
+
+  [[noreturn]] static void fail_null(const ColumnName& name, std::int64_t row) {
+    name.fail(fmt::format("{} is null, which the rows before are not; --columns names those to carry, without it", name.column),
+              row);
+  }
+
+  /// For a record that is left out: a place among the records, and nothing for its tokens.
+  void take_nothing(std::size_t c) {
+    RecordRun::Values& values = run_.columns[c];
+    if (carried_[c].kind == ColumnKind::sequence)
+      values.stored.resize(values.stored.size() + static_cast<std::size_t>(info(values.type).bytes));
+    if (carried_[c].kind == ColumnKind::list || carried_[c].kind == ColumnKind::text) values.lengths.push_back(0);
+  }
+
+  /// What record number `i` of the run has of column `c`.
+  void take_column(std::size_t c, std::size_t i, std::int64_t row, const ListRow& ids) {
+    RecordRun::Values& values = run_.columns[c];
+    if (const auto* const number = std::get_if<NumberColumn>(&columns_.carried[c])) {
+      if (valid_[c][i] == 0) fail_null(number->name(), row);
+      const auto width = static_cast<std::ptrdiff_t>(info(values.type).bytes);
+      const auto at = numbers_[c].begin() + static_cast<std::ptrdiff_t>(i) * width;
+      values.stored.insert(values.stored.end(), at, at + width);
+      return;
+    }
+    if (const auto* const scalar = std::get_if<ScalarColumn>(&columns_.carried[c])) {
+      if (!texts_[c][i]) fail_null(scalar->name(), row);
+      const auto bytes = std::as_bytes(std::span(std::get<std::string>(*texts_[c][i])));
+      values.stored.insert(values.stored.end(), bytes.begin(), bytes.end());
+      values.lengths.push_back(static_cast<std::int64_t>(bytes.size()));
+      return;
+    }
+    const auto& list = std::get<ListColumn>(columns_.carried[c]);
+    const ListRow& entries = lists_[c][i];
+    if (entries.null) fail_null(list.name(), row);
+    list.check_no_nulls(row, entries);
+    if (carried_[c].kind == ColumnKind::list) {
+      take_entries(list, entries.begin, entries.count, values);
+      values.lengths.push_back(entries.count);
+      return;
+    }
+    if (entries.count != ids.count) {
+      list.name().fail(fmt::format("{} has {} values for {} token ids; --columns {}:list carries it as a list of its own length",
+                                   list.name().column, with_commas(entries.count), with_commas(ids.count), list.name().column),
+                       row);
+    }
+    // The same pieces as of the ids.
+    std::int64_t done = 0;
+    for (std::size_t piece = first_piece_; piece < pieces_.size(); ++piece) {
+      const std::int64_t begin = pieces_[piece].begin - ids.begin;
+      count_lost_loss(c, list, entries.begin + done, begin - done);
+      take_entries(list, entries.begin + begin, pieces_[piece].count, values);
+      done = begin + pieces_[piece].count;
+    }
+    count_lost_loss(c, list, entries.begin + done, ids.count - done);
+  }
+
+  void take_entries(const ListColumn& list, std::int64_t begin, std::int64_t count, RecordRun::Values& values) const {
+    if (count == 0) return;
+    if (!in_place_ || list.is_bool()) return list.read_stored(begin, count, values.stored);
+    append_kept(values.kept, begin, count);
+  }
+
+  /// Tokens of padding that would have taken part in the loss.
+  void count_lost_loss(std::size_t c, const ListColumn& list, std::int64_t begin, std::int64_t count) {
+    if (count == 0 || static_cast<int>(c) != loss_ || list.value_type() == ValueType::f16) return;
+    std::vector<std::byte> stored;
+    list.read_stored(begin, count, stored);
+    run_.padding.loss_tokens += count_loss_tokens(carried_[c], list.value_type(), stored.data(), count);
+  }
+
+  static void append_kept(std::vector<RecordRun::Kept>& kept, std::int64_t begin, std::int64_t count) {
+    if (!kept.empty() && kept.back().begin + kept.back().count == begin) {
+      kept.back().count += count;
+    } else {
+      kept.push_back({begin, count});
+    }
+  }
+
   void keep(std::int64_t begin, std::int64_t count) {
     if (count == 0) return;
     tokens_ += count;
-    if (!run_.kept.empty() && run_.kept.back().begin + run_.kept.back().count == begin) {
-      run_.kept.back().count += count;
-    } else {
-      run_.kept.push_back({begin, count});
-    }
+    if (!carried_.empty()) pieces_.push_back({begin, count});
+    append_kept(run_.kept, begin, count);
   }
 
   /// Leaves out the ids whose mask is 0.
@@ -95,7 +197,17 @@ class RunReader {
   }
 
   const RecordColumns& columns_;
+  const std::vector<Column>& carried_;
   const ReadOptions& options_;
+  const bool in_place_;
+  const int loss_ = loss_column(carried_);
+  // Of the run's records, by column.
+  std::vector<std::vector<ListRow>> lists_;
+  std::vector<std::vector<std::byte>> numbers_;
+  std::vector<std::vector<std::uint8_t>> valid_;
+  std::vector<std::vector<std::optional<GroupKey>>> texts_;
+  std::vector<RecordRun::Kept> pieces_;  // of all records, one after the other
+  std::size_t first_piece_ = 0;          // of the current record
   RecordRun run_;
   GroupNumbering numbering_;
   std::int64_t tokens_ = 0;         // of the current record
@@ -110,13 +222,14 @@ ListColumn list_column(const arrow::RecordBatch& batch, const std::string& colum
 }  // namespace
 
 RecordFields::RecordFields(const arrow::Schema& schema, const ReadOptions& options, const std::string& shown,
-                           std::string_view loader, std::string_view saver) {
+                           std::string_view loader, std::string_view saver)
+    : shown_(shown) {
   const auto number_of = [&](const std::string& column) {
     const std::vector<int> found = schema.GetAllFieldIndices(column);
     if (found.size() > 1) {
       throw Error(ErrorCode::bad_data, fmt::format("there are {} columns '{}'; rename all but one", found.size(), column), shown);
     }
-    if (found.size() == 1) numbers_.push_back(found[0]);
+    if (found.size() == 1) needed_.push_back(found[0]);
     return found.empty() ? -1 : found[0];
   };
   if (const int ids = number_of(options.ids_column); ids >= 0) {
@@ -138,14 +251,71 @@ RecordFields::RecordFields(const arrow::Schema& schema, const ReadOptions& optio
     }
     ScalarColumn::check(*schema.field(group), shown);
   }
-  std::sort(numbers_.begin(), numbers_.end());
+  std::sort(needed_.begin(), needed_.end());
   for (int i = 0; i < schema.num_fields(); ++i) {
-    if (!std::binary_search(numbers_.begin(), numbers_.end(), i)) not_read_.push_back(schema.field(i)->name());
+    const bool needed = std::binary_search(needed_.begin(), needed_.end(), i);
+    const bool once = schema.GetAllFieldIndices(schema.field(i)->name()).size() == 1;
+    if (needed || (once && carried_form(*schema.field(i)))) numbers_.push_back(i);
   }
 }
 
-RecordColumns::RecordColumns(const arrow::RecordBatch& batch, const ReadOptions& options, const std::string& shown,
-                             std::int64_t first_row)
+/// What the first `rows` rows of a batch hold of the columns that could be carried.
+void RecordFields::observe(const arrow::RecordBatch& batch, std::int64_t rows, const ReadOptions& options,
+                           ColumnsSeen& seen) const {
+  const std::vector<ListRow> ids = list_column(batch, options.ids_column, shown_, 0).read_rows(0, rows);
+  for (auto& [column, found] : seen) {
+    if (found.other) continue;
+    const arrow::ArrayData& array = *batch.column_data(batch.schema()->GetFieldIndex(column));
+    const ColumnName name{shown_, column, 0};
+    if (found.list) {
+      const std::vector<ListRow> lists = ListColumn(array, name).read_rows(0, rows);
+      for (std::size_t row = 0; row < lists.size(); ++row) {
+        if (lists[row].null) continue;
+        ++found.records;
+        if (!ids[row].null) found.equal_length = found.equal_length && lists[row].count == ids[row].count;
+      }
+    } else if (found.number) {
+      const std::vector<std::uint8_t> valid = NumberColumn(array, name).valid(0, rows);
+      found.records += std::count(valid.begin(), valid.end(), std::uint8_t{1});
+    } else {
+      const std::vector<std::optional<GroupKey>> texts = ScalarColumn(array, name).read(0, rows);
+      found.records += std::count_if(texts.begin(), texts.end(), [](const auto& text) { return text.has_value(); });
+    }
+  }
+}
+
+void RecordFields::choose(const arrow::Schema& schema, const std::vector<std::shared_ptr<arrow::RecordBatch>>& first,
+                          const ReadOptions& options) {
+  ColumnsSeen seen;
+  for (int i = 0; i < schema.num_fields(); ++i) {
+    if (std::binary_search(needed_.begin(), needed_.end(), i)) continue;
+    ColumnSeen& found = seen[schema.field(i)->name()];
+    const bool read = std::binary_search(numbers_.begin(), numbers_.end(), i);
+    const std::optional<ColumnKind> form = read ? carried_form(*schema.field(i)) : std::nullopt;
+    found.other = !form;
+    found.list = form == ColumnKind::list;
+    found.number = form == ColumnKind::sequence;
+    found.text = form == ColumnKind::text;
+  }
+  std::int64_t rows = 0;
+  for (const std::shared_ptr<arrow::RecordBatch>& batch : first) {
+    const std::int64_t count = std::min(batch->num_rows(), kSettlingRecords - rows);
+    observe(*batch, count, options, seen);
+    rows += count;
+  }
+  for (auto& [column, found] : seen) {
+    if (found.other) found.records = rows;  // told by its type, and not by rows that are missing
+  }
+  ChosenColumns chosen = choose_columns(seen, rows, options, shown_);
+  carried_ = std::move(chosen.carried);
+  not_carried_ = std::move(chosen.not_carried);
+  numbers_ = needed_;
+  for (const Column& column : carried_) numbers_.push_back(schema.GetFieldIndex(column.name));
+  std::sort(numbers_.begin(), numbers_.end());
+}
+
+RecordColumns::RecordColumns(const arrow::RecordBatch& batch, const ReadOptions& options, const RecordFields& fields,
+                             const std::string& shown, std::int64_t first_row)
     : ids(list_column(batch, options.ids_column, shown, first_row)) {
   const auto& schema = *batch.schema();
   const std::string mask_column(kMaskColumn);
@@ -156,21 +326,69 @@ RecordColumns::RecordColumns(const arrow::RecordBatch& batch, const ReadOptions&
     group.emplace(*batch.column_data(schema.GetFieldIndex(options.group_column)),
                   ColumnName{shown, options.group_column, first_row});
   }
+  for (const Column& column : fields.carried()) {
+    const arrow::ArrayData& array = *batch.column_data(schema.GetFieldIndex(column.name));
+    const ColumnName name{shown, column.name, first_row};
+    if (column.kind == ColumnKind::sequence) {
+      carried.emplace_back(std::in_place_type<NumberColumn>, array, name);
+    } else if (column.kind == ColumnKind::text) {
+      carried.emplace_back(std::in_place_type<ScalarColumn>, array, name);
+    } else {
+      carried.emplace_back(std::in_place_type<ListColumn>, array, name);
+    }
+  }
 }
 
-RecordCollector::RecordCollector(const InputFile& file, const ReadOptions& options, const RecordFields& fields) {
+bool stays_in_place(const CarriedColumn& column) {
+  const auto* const list = std::get_if<ListColumn>(&column);
+  return list != nullptr && !list->is_bool();
+}
+
+RecordCollector::RecordCollector(const InputFile& file, const ReadOptions& options, const RecordFields& fields,
+                                 const OpenContext& context)
+    : temp_dir_(context.temp_dir), spools_(fields.carried().size()), spool_ends_(fields.carried().size()) {
   shard_.ids_column = options.ids_column;
   shard_.files = {file.path};
   shard_.record_begin = {0};
-  shard_.not_carried = fields.not_read();
+  shard_.not_carried = fields.not_carried();
+  for (const Column& column : fields.carried()) {
+    ColumnTable& table = shard_.columns.emplace_back();
+    table.column = column;
+    if (column.kind == ColumnKind::list || column.kind == ColumnKind::text) table.begin = {0};
+  }
 }
 
-void RecordCollector::add(const RecordRun& run) {
+void RecordCollector::add(const RecordRun& run, const RecordColumns* columns, const std::shared_ptr<const File>& file) {
   for (const std::int64_t length : run.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
   add_groups(run.groups, groups_, shard_.groups);
   shard_.null_records += run.null_records;
   shard_.padding.sequences += run.padding.sequences;
   shard_.padding.tokens += run.padding.tokens;
+  shard_.padding.loss_tokens += run.padding.loss_tokens;
+  for (std::size_t c = 0; c < run.columns.size(); ++c) {
+    const RecordRun::Values& values = run.columns[c];
+    ColumnTable& table = shard_.columns[c];
+    for (const std::int64_t length : values.lengths) table.begin.push_back(table.begin.back() + length);
+    if (columns == nullptr || !stays_in_place(columns->carried[c])) {
+      spool(table, c, values);
+      continue;
+    }
+    const auto& list = std::get<ListColumn>(columns->carried[c]);
+    table.values.file = file;
+    for (const RecordRun::Kept& kept : values.kept)
+      table.values.append(kept.count, list.values().begin_bytes + list.place_of(kept.begin), values.type);
+  }
+}
+
+void RecordCollector::spool(ColumnTable& table, std::size_t number, const RecordRun::Values& values) {
+  if (!spools_[number]) {
+    spools_[number] = std::make_shared<File>(File::temporary(temp_dir_));
+    table.values.file = spools_[number];
+  }
+  spools_[number]->write_at(spool_ends_[number], values.stored);
+  const auto bytes = static_cast<std::int64_t>(values.stored.size());
+  table.values.append(bytes / info(values.type).bytes, spool_ends_[number], values.type);
+  spool_ends_[number] += bytes;
 }
 
 OpenedShard RecordCollector::finish() {
@@ -183,8 +401,9 @@ std::int64_t rows_to_read(const ReadOptions& options, const OpenContext& context
   return std::max<std::int64_t>(options.limit - context.first_record, 0);
 }
 
-RecordRun read_records(const RecordColumns& columns, std::int64_t first, std::int64_t count, const ReadOptions& options) {
-  return RunReader(columns, options).read(first, count);
+RecordRun read_records(const RecordColumns& columns, const RecordFields& fields, std::int64_t first, std::int64_t count,
+                       const ReadOptions& options, bool in_place) {
+  return RunReader(columns, fields, options, in_place).read(first, count);
 }
 
 }  // namespace shardpack
