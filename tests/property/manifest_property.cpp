@@ -90,7 +90,7 @@ Manifest any_manifest() {
   });
   manifest.shards = any_list([](std::size_t i) {
     return ManifestShard{"shard" + any_name(i), any_count(), any_count(), any_count(),
-                         any_fingerprint(),     any_files(), any_count()};
+                         any_fingerprint(),     any_files(), {},          any_count()};
   });
   manifest.files = any_files();
   return manifest;

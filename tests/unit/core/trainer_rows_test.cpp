@@ -1,8 +1,8 @@
 // What a trainer reads of a row, column by column, on rows small enough to be written out by hand.
 #include "core/trainer_rows.h"
 
-#include <cstring>
 #include <map>
+#include <span>
 #include <string>
 
 #include "shardpack/error.h"
@@ -17,8 +17,8 @@ constexpr Length kRow = 8;
 
 template <class T>
 void put(ByteBuffer& bytes, const std::vector<T>& values) {
-  bytes.resize(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  const std::span<const std::byte> stored = std::as_bytes(std::span(values));
+  bytes.assign(stored.begin(), stored.end());
 }
 
 /// Two rows of 8: segments of 3 and 2 tokens, and one of 8. The pad id is 9.
