@@ -26,6 +26,17 @@ namespace {
 
 bool is_standard_input(const std::string& path) { return path == "-"; }
 
+/// A file that was rewritten while it was read explains any fault in it.
+template <class Read>
+auto read_unchanged(const std::vector<FileStamp>& stamps, Read read) {
+  try {
+    return read();
+  } catch (const Error&) {
+    for (const FileStamp& stamp : stamps) check_stamp(stamp);
+    throw;
+  }
+}
+
 // ---- the source -------------------------------------------------------------------------------------------------------------
 
 class ShardSource final : public SequenceSource {
@@ -46,7 +57,7 @@ class ShardSource final : public SequenceSource {
     std::sort(requests.begin(), requests.end(), [](const TokenRequest& a, const TokenRequest& b) {
       return std::pair(a.sequence, a.first_token) < std::pair(b.sequence, b.first_token);
     });
-    guarded([&] { for_each_stretch(requests, [&](const Stretch& stretch) { read(stretch, type, ids); }); });
+    read_unchanged(stamps_, [&] { for_each_stretch(requests, [&](const Stretch& stretch) { read(stretch, type, ids); }); });
   }
 
   std::span<const Column> columns() const override { return columns_; }
@@ -57,14 +68,14 @@ class ShardSource final : public SequenceSource {
       table(column, stretch.file)
           .values.read(stretch.first, stretch.tokens, type, values + stretch.destination * info(type).bytes);
     };
-    guarded([&] { for_each_stretch(requests, read_stretch); });
+    read_unchanged(stamps_, [&] { for_each_stretch(requests, read_stretch); });
   }
 
   ColumnValues read_values(std::size_t column, std::span<const SequenceId> sequences) const override {
     const Column& wanted = columns_[column];
     const auto width = static_cast<std::size_t>(info(wanted.type).bytes);
     ColumnValues result;
-    guarded([&] {
+    read_unchanged(stamps_, [&] {
       if (wanted.kind == ColumnKind::sequence) {
         result.bytes.resize(sequences.size() * width);
         for (std::size_t i = 0; i < sequences.size(); ++i) {
@@ -99,17 +110,6 @@ class ShardSource final : public SequenceSource {
   }
 
  private:
-  /// A file that was rewritten explains any fault in it.
-  template <class Read>
-  void guarded(Read read) const {
-    try {
-      read();
-    } catch (const Error&) {
-      check_unchanged();
-      throw;
-    }
-  }
-
   /// Tokens that lie together both in a file and in the buffer.
   struct Stretch {
     std::int32_t file = 0;
@@ -207,11 +207,12 @@ std::vector<OpenedFile> open_all(const std::vector<InputFile>& inputs, const Rea
     if (!is_standard_input(input.path)) before = stamp_of(input.path, input.name);
     const Format& format = detect_format(input, options);
 
-    OpenedFile file{
-        input, std::string(format.summary.name), format.open(input, options, open_context), {}, open_context.first_record};
+    std::vector<FileStamp> stamps;
+    if (before) stamps.push_back(*before);
+    OpenedShard shard = read_unchanged(stamps, [&] { return format.open(input, options, open_context); });
+    OpenedFile file{input, std::string(format.summary.name), std::move(shard), std::move(stamps), open_context.first_record};
     if (!options.group_column.empty() && !format.named_columns) read_group_file(file.shard, input, options.group_column);
     if (options.limit > 0) cut_to_records(file.shard, options.limit - open_context.first_record);
-    if (before) file.stamps.push_back(*before);
     for (std::size_t i = 1; i < file.shard.files.size(); ++i) {
       const std::filesystem::path sidecar = file.shard.files[i];
       file.stamps.push_back(
@@ -269,9 +270,11 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   std::vector<OpenedFile> files = open_all(list, options, needs, context);
   std::optional<EndIds> end_ids;
   if (needs.ends) end_ids = {options.bos_id, options.eos_id};
-  ScanPassResult pass = run_scan_pass(files, end_ids, context);
+  std::vector<FileStamp> all_stamps;
+  for (const OpenedFile& file : files) all_stamps.insert(all_stamps.end(), file.stamps.begin(), file.stamps.end());
+  ScanPassResult pass = read_unchanged(all_stamps, [&] { return run_scan_pass(files, end_ids, context); });
 
-  const std::vector<ColumnFacts> column_facts = run_column_pass(files, context);
+  const std::vector<ColumnFacts> column_facts = read_unchanged(all_stamps, [&] { return run_column_pass(files, context); });
 
   ScannedSource scanned;
   std::vector<SourceFile> sources;
