@@ -1,6 +1,7 @@
 // The input formats, in one table, and how to open shards with it.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -30,6 +31,10 @@ struct ReadOptions {
   std::int64_t limit = 0;      ///< only the first N sequences; 0 = all
   bool allow_repeats = false;  ///< the same file more than once
 };
+
+/// What source files can be made again as.
+enum class UnpackFormat : std::uint8_t { jsonl, npy, megatron };
+inline constexpr std::array<std::string_view, 3> kUnpackFormats{"jsonl", "npy", "megatron"};  // index = UnpackFormat
 
 struct FormatSummary {
   std::string_view name;        ///< as in --format

@@ -33,6 +33,7 @@ struct LengthPolicy {
   TruncateSide truncate_side = TruncateSide::end;
   Length split_min_tokens = 0;  ///< under split: a last piece with fewer tokens is dropped
   Length min_tokens = 0;        ///< sequences with fewer tokens are dropped
+  bool drop_unlabeled = false;  ///< sequences of which no token that is left takes part in the loss are dropped
   bool append_eos = false;      ///< where the sequence does not end in EOS already
   bool prepend_bos = false;     ///< where it does not begin with BOS already
   Length segment_multiple = 1;  ///< each segment starts on a multiple of this many slots; divides row_tokens
@@ -86,6 +87,13 @@ struct PolicyResult {
   std::int64_t sequences = 0;  ///< with at least one item
   std::int64_t added_eos = 0, added_bos = 0;
 };
+
+/// The side on which a sequence's tokens stay when it is cut.
+constexpr LossSide loss_side(const LengthPolicy& policy) {
+  if (!policy.drop_unlabeled) return LossSide::none;
+  const bool cut_at_start = policy.overlong == Overlong::truncate && policy.truncate_side == TruncateSide::start;
+  return cut_at_start ? LossSide::end : LossSide::start;
+}
 
 /// \throws Error{usage} for a policy that contradicts itself; the functions below check it as well.
 void check_policy(const LengthPolicy& policy);

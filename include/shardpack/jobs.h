@@ -137,6 +137,25 @@ struct BatchResult {
 BatchResult batch(const std::vector<std::string>& inputs, const std::string& output, const BatchJobOptions& options,
                   const RunContext& context);
 
+// ---- unpack -----------------------------------------------------------------------------------------------------------------
+struct UnpackOptions {
+  UnpackFormat format = UnpackFormat::jsonl;
+  int zstd_level = 0;  ///< JSON lines: 0 = not compressed
+  bool force = false;  ///< replace an output that unpack made
+  bool dry_run = false;
+};
+struct UnpackResult {
+  Manifest dataset;
+  std::vector<ManifestFile> files;                    ///< of the sources, in their order; no bytes after a dry run
+  std::int64_t sequences = 0, empty = 0, tokens = 0;  ///< empty: of these, the records without tokens
+  std::int64_t bytes_written = 0;
+};
+/// `path`: a packed dataset. Its sources in their own order, as far as the rows hold them: a file for each, under its relative
+/// name with another suffix, and removed.csv where something is missing. Memory: about 40 bytes for each segment of one
+/// partition, and blocks in flight; the partition's tokens lie in a temporary file. \throws Error{bad_data} when what was written
+/// is not, by its fingerprint, what was packed
+UnpackResult unpack(const std::string& path, const std::string& output, const UnpackOptions& options, const RunContext& context);
+
 // ---- verify -----------------------------------------------------------------------------------------------------------------
 struct VerifyOptions {
   std::vector<std::string> against;  ///< sources to read again; empty = the manifest's fingerprints are enough

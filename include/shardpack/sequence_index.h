@@ -31,8 +31,11 @@ struct SequencePlace {
   std::int64_t tokens = 0;
 };
 
+/// The side of a sequence from which tokens are counted up to one that takes part in the loss.
+enum class LossSide : std::uint8_t { none, start, end };
+
 /// All records of all source files in order; the record ordinal is the SequenceId. Immutable once built, so thread-safe.
-/// 8 bytes a record; 1 more with `ends`, 4 more with groups.
+/// 8 bytes a record; 1 more with `ends`, 4 more with groups, 4 more with loss places.
 class SequenceIndex {
  public:
   /// Bits of `ends`: does the sequence's first token equal the BOS id, its last the EOS id?
@@ -56,6 +59,12 @@ class SequenceIndex {
   const std::vector<GroupKey>& group_keys() const { return group_keys_; }
   std::int32_t group(SequenceId sequence) const { return groups_[static_cast<std::size_t>(sequence)]; }
 
+  /// For each sequence the tokens that lie, seen from one side, before the first one that takes part in the loss.
+  static constexpr std::uint32_t kNoLoss = 0xffffffff;  ///< none does
+  void set_loss_places(std::vector<std::uint32_t> places);
+  bool has_loss_places() const { return !loss_places_.empty(); }
+  std::uint32_t loss_place(SequenceId sequence) const { return loss_places_[static_cast<std::size_t>(sequence)]; }
+
   std::uint8_t ends(SequenceId sequence) const { return ends_.empty() ? 0 : ends_[static_cast<std::size_t>(sequence)]; }
 
  private:
@@ -63,6 +72,7 @@ class SequenceIndex {
   std::vector<std::uint8_t> ends_;
   std::vector<GroupKey> group_keys_;
   std::vector<std::int32_t> groups_;           // none without a group column
+  std::vector<std::uint32_t> loss_places_;     // none unless asked for
   std::vector<SequenceId> first_sequence_{0};  // files + 1
   std::int64_t tokens_ = 0;
 };

@@ -22,6 +22,7 @@
 #include "report/plan_report.h"
 #include "report/scan_report.h"
 #include "report/sweep_report.h"
+#include "report/unpack_report.h"
 #include "report/verify_json.h"
 #include "report/verify_text.h"
 #include "shardpack/batch_sweep.h"
@@ -302,6 +303,24 @@ Outcome run_inspect(Session& session) {
   return {.facts = {.tokens = 0, .input_bytes = 0, .output_bytes = 0, .seconds = seconds}, .negative = false};
 }
 
+// ---- unpack -----------------------------------------------------------------------------------------------------------------
+
+Outcome run_unpack(Session& session) {
+  const Settings& settings = session.settings;
+  const UnpackOptions options{.format = settings.unpack_format.value_or(UnpackFormat::jsonl),
+                              .zstd_level = settings.pack.zstd_level,
+                              .force = settings.pack.force,
+                              .dry_run = settings.pack.dry_run};
+  const auto begin = Clock::now();
+  const UnpackResult result = unpack(settings.inputs.front(), settings.output, options, session.context);
+  const UnpackRun run{.output = settings.output, .dry_run = options.dry_run, .seconds = seconds_since(begin)};
+  session.progress.close();
+  if (!settings.quiet) session.console.line(unpack_summary(result, run));
+  if (settings.json) write_standard_output(unpack_to_json(result, run));
+  return {.facts = {.tokens = result.tokens, .input_bytes = 0, .output_bytes = result.bytes_written, .seconds = run.seconds},
+          .negative = false};
+}
+
 // ---- ltd and lint -----------------------------------------------------------------------------------------------------------
 
 Outcome run_ltd(Session& session) {
@@ -358,6 +377,8 @@ Outcome run_command(Session& session) {
       return run_verify(session);
     case Command::inspect:
       return run_inspect(session);
+    case Command::unpack:
+      return run_unpack(session);
     case Command::ltd:
       return run_ltd(session);
     case Command::lint:

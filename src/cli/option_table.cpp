@@ -22,7 +22,7 @@ namespace shardpack {
 // ---- commands ---------------------------------------------------------------------------------------------------------------
 namespace {
 
-constexpr std::array<CommandInfo, 11> kCommands{{
+constexpr std::array<CommandInfo, 12> kCommands{{
     {Command::scan,
      "scan",
      "lengths, token id range, fingerprint, and what is wrong with the data",
@@ -63,6 +63,13 @@ constexpr std::array<CommandInfo, 11> kCommands{{
      "PATH [options]",
      {"inspect packed/", "inspect packed/ --row 7"},
      "It takes a packed dataset, a plan, a batch plan, a random-LTD folder, a histogram or a shard."},
+    {Command::unpack,
+     "unpack",
+     "the sources of a packed dataset back, in their own order",
+     "FOLDER -o FOLDER [options]",
+     {"unpack packed/ -o sources/", "unpack packed/ -o sources/ --as npy"},
+     "A file for each source file, under its relative name. What pack's options removed is missing; the\n"
+     "summary and removed.csv say what that is."},
     {Command::ltd,
      "ltd",
      "random layerwise token dropping: schedule, LayerToken learning rate, kept indices",
@@ -322,14 +329,26 @@ void set_tail(Settings& settings, const OptionValue& value) {
   settings.batch.plan.tail = kBatchTails[chosen].value_or(BatchTail::short_step);
 }
 
+/// pack and unpack write different files; check_settings() refuses the other's.
+void set_as(Settings& settings, const OptionValue& value) {
+  settings.as = value.text();
+  constexpr std::array<std::optional<Container>, 5> kContainers{Container::npy, Container::arrow, Container::parquet,
+                                                                Container::megatron, std::nullopt};
+  constexpr std::array<std::optional<UnpackFormat>, 5> kUnpacked{UnpackFormat::npy, std::nullopt, std::nullopt,
+                                                                 UnpackFormat::megatron, UnpackFormat::jsonl};
+  const std::size_t chosen = choice(value);
+  settings.pack.container = kContainers[chosen];
+  settings.unpack_format = kUnpacked[chosen];
+}
+
 // ---- options ----------------------------------------------------------------------------------------------------------------
 constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kSweep = set_of(Command::sweep),
                      kPack = set_of(Command::pack), kBatch = set_of(Command::batch), kVerify = set_of(Command::verify),
-                     kInspect = set_of(Command::inspect), kLtd = set_of(Command::ltd), kLint = set_of(Command::lint),
-                     kFormats = set_of(Command::formats);
-constexpr CommandSet kOnePath = kVerify | kInspect | kLint;
+                     kInspect = set_of(Command::inspect), kUnpack = set_of(Command::unpack), kLtd = set_of(Command::ltd),
+                     kLint = set_of(Command::lint), kFormats = set_of(Command::formats);
+constexpr CommandSet kOnePath = kVerify | kInspect | kUnpack | kLint;
 constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned | kBatch, kBatching = kBatch | kSweep,
-                     kWorkers = kReaders | kVerify | kInspect | kLtd | kLint,
+                     kWorkers = kReaders | kOnePath | kLtd,
                      kAll = kWorkers | kFormats | set_of(Command::version), kNone = 0;
 
 using S = Settings;
@@ -481,6 +500,9 @@ constexpr Option kOptions[] = {
     {"--min-tokens", "N", "0", Section::sequences, kPlanned | kBatch, kNone, Kind::plain,
      "drop sequences with fewer tokens",
      [](S& s, const V& v) { s.pack.policy.min_tokens = length(v, 0); }},
+    {"--drop-unlabeled", nullptr, nullptr, Section::sequences, kPlan | kPack, kNone, Kind::plain,
+     "drop sequences of which no token that is left takes part in the loss, by labels (-100) or a mask (0)",
+     [](S& s, const V& v) { s.pack.policy.drop_unlabeled = on(v); }},
     {"--append-eos", nullptr, nullptr, Section::sequences, kPlanned, kNone, Kind::plain,
      "end every sequence in --eos-id, where it does not already",
      [](S& s, const V& v) { s.pack.policy.append_eos = on(v); }},
@@ -586,7 +608,7 @@ constexpr Option kOptions[] = {
      [](S& s, const V& v) { s.ltd.index_cap = size(v, 1); }},
 
     // ---- output
-    {"-o,--output", "PATH", nullptr, Section::output, kReaders | kLtd, kReaders | kLtd, Kind::plain,
+    {"-o,--output", "PATH", nullptr, Section::output, kReaders | kUnpack | kLtd, kReaders | kUnpack | kLtd, Kind::plain,
      "the folder to make; required",
      [](S& s, const V& v) { s.output = text(v); },
      {},
@@ -595,13 +617,13 @@ constexpr Option kOptions[] = {
       {kSweep, "write every figure here (.csv or .json; '-' = standard output)"},
       {kBatch, "the folder of the batch plan; required"},
       {kLtd, "the folder of the schedule; required, but with --kept-at"}}},
-    {"--force", nullptr, nullptr, Section::output, kReaders | kLtd, kPlanned | kBatch, Kind::plain,
+    {"--force", nullptr, nullptr, Section::output, kReaders | kUnpack | kLtd, kPlanned | kBatch, Kind::plain,
      "replace an output that shardpack made before, never anything else",
      [](S& s, const V& v) { s.pack.force = on(v); }},
     {"--resume", nullptr, nullptr, Section::output, kPack, kPack, Kind::plain,
      "go on after an interrupted run with the same inputs and options: its finished shards are checked and kept",
      [](S& s, const V& v) { s.pack.resume = on(v); }},
-    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders | kLtd, kPack | kBatch, Kind::plain,
+    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders | kUnpack | kLtd, kPack | kBatch, Kind::plain,
      "do everything but the writing",
      [](S& s, const V& v) { s.pack.dry_run = on(v); }},
     {"--write-lengths", "FILE", nullptr, Section::output, kScan, kScan, Kind::plain,
@@ -611,9 +633,12 @@ constexpr Option kOptions[] = {
      "write what a trainer reads: hf, trl, megatron, ... (see 'shardpack formats'); default native",
      [](S& s, const V& v) { s.pack.preset = s.formats_for = std::string(find_preset(v.text()).name); },
      {}, {{kFormats, "how to train with this preset's output"}, {kPlan, "as the rows of this output preset would be"}}},
-    {"--as", "npy|arrow|parquet|megatron", nullptr, Section::output, kPack, kNone, Kind::plain,
+    {"--as", "npy|arrow|parquet|megatron|jsonl", nullptr, Section::output, kPack | kUnpack, kUnpack, Kind::plain,
      "the files to write it in, where the preset knows more than one; default: its first",
-     [](S& s, const V& v) { s.pack.container = static_cast<Container>(choice(v)); }},
+     [](S& s, const V& v) { set_as(s, v); },
+     {},
+     {{kUnpack, "the format of the files: jsonl (the default) holds every column; npy (X.npy, X.lengths.npy) and megatron (X.bin, "
+                "X.idx) hold numbers, in X.COLUMN.npy"}}},
     {"--allow-inner-eos", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
      "for megatron: let an EOS inside of a sequence cut it in two for the trainer",
      [](S& s, const V& v) { s.pack.allow_inner_eos = on(v); }},
@@ -626,9 +651,11 @@ constexpr Option kOptions[] = {
     {"--id-dtype", "auto|u16|u32", "auto", Section::output, kPack, kNone, Kind::plain,
      "how token ids are stored; auto is u16 when every id fits",
      [](S& s, const V& v) { s.pack.id_type = id_type(v); }},
-    {"--compress", "zstd[:LEVEL]", nullptr, Section::output, kPack, kNone, Kind::plain,
+    {"--compress", "zstd[:LEVEL]", nullptr, Section::output, kPack | kUnpack, kUnpack, Kind::plain,
      "write .npy.zst, seekable; level 1 to 19 (3)",
-     [](S& s, const V& v) { s.pack.zstd_level = zstd_level(v); }},
+     [](S& s, const V& v) { s.pack.zstd_level = zstd_level(v); },
+     {},
+     {{kUnpack, "write .jsonl.zst; level 1 to 19 (3)"}}},
     {"--shard-bytes", "SIZE", "512M", Section::output, kPack, kNone, Kind::plain,
      "target size of a shard",
      [](S& s, const V& v) { s.pack.shard_bytes = size(v, 1); }},
@@ -849,6 +876,14 @@ void check_settings(const Settings& settings) {
   if (settings.command == Command::pack) {
     if (settings.output.empty()) refuse_use("where to? Give -o FOLDER");
     if (settings.output == "-") refuse_use("a packed dataset is a folder and cannot go to standard output");
+  }
+  if (settings.command == Command::pack && settings.as == "jsonl")
+    refuse_use("--as jsonl is for unpack; pack writes npy, arrow, parquet or megatron");
+  if (settings.command == Command::unpack) {
+    if (settings.output.empty()) refuse_use("where to? Give -o FOLDER");
+    if (settings.output == "-") refuse_use("the sources are files in a folder and cannot go to standard output");
+    if (!settings.as.empty() && !settings.unpack_format)
+      refuse_use(fmt::format("--as {} is for pack; unpack writes jsonl, npy or megatron", settings.as));
   }
   if (settings.json && settings.csv) refuse_use("--json or --csv, not both");
   if (settings.csv && settings.output == "-") refuse_use("--csv and -o - both want standard output");

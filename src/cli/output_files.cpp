@@ -124,6 +124,7 @@ void append_inputs(std::vector<std::string>& names, const std::vector<std::strin
     if (!folders.contains(folder)) folders.emplace(folder, sidecars_in(folder, read.group_column));
     std::set<std::string> beside;  // a folder is listed in no order
     for (auto [at, end] = folders.at(folder).equal_range(input.path); at != end; ++at) beside.insert(at->second);
+    for (const SideColumn& column : input.columns) beside.insert(column.path);
     for (const std::string& sidecar : beside) names.push_back(as_named(sidecar, arguments));
   }
 }
@@ -143,7 +144,9 @@ void check_not_read(const std::vector<std::string>& written, const Settings& set
 }
 
 /// Does the command's -o name a folder with a manifest?
-bool makes_folder(Command command) { return command == Command::pack || command == Command::batch || command == Command::ltd; }
+bool makes_folder(Command command) {
+  return command == Command::pack || command == Command::batch || command == Command::unpack || command == Command::ltd;
+}
 
 }  // namespace
 
@@ -244,7 +247,7 @@ std::string manifest_in(const std::string& folder) {
 std::vector<std::string> dependencies(const Settings& settings) {
   std::vector<std::string> names;
   constexpr CommandSet kNamesFolders =
-      set_of(Command::verify) | set_of(Command::inspect) | set_of(Command::ltd) | set_of(Command::lint);
+      set_of(Command::verify) | set_of(Command::inspect) | set_of(Command::unpack) | set_of(Command::ltd) | set_of(Command::lint);
   const bool names_folders = (set_of(settings.command) & kNamesFolders) != 0;
   if (names_folders && !settings.ltd.deepspeed.empty()) names.push_back(settings.ltd.deepspeed);
   std::error_code ignored;

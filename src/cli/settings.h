@@ -15,7 +15,7 @@
 
 namespace shardpack {
 
-enum class Command : std::uint8_t { scan, plan, sweep, pack, batch, verify, inspect, ltd, lint, formats, version };
+enum class Command : std::uint8_t { scan, plan, sweep, pack, batch, verify, inspect, unpack, ltd, lint, formats, version };
 
 /// A page of text that is asked for instead of the command.
 enum class Page : std::uint8_t { none, version, brief, full };
@@ -38,6 +38,8 @@ struct Settings {
   std::string calibrate;             ///< batches: CSV file of measured times
   VerifyOptions verify;
   std::optional<std::int64_t> row, sequence;  ///< inspect
+  std::string as;                    ///< as typed: pack and unpack write different files
+  std::optional<UnpackFormat> unpack_format;
   LtdOptions ltd;                             ///< force, dry run and seed are those of `pack`
   std::optional<KeptPlace> kept_at;           ///< ltd: show one kept set, write nothing
   LintOptions lint;

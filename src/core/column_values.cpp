@@ -112,14 +112,38 @@ int loss_column(std::span<const Column> columns) {
   return best;
 }
 
-std::int64_t count_loss_tokens(const Column& column, ValueType type, const std::byte* values, std::int64_t count) {
+namespace {
+/// visit(values, takes_part), the latter for one of them.
+template <class Visit>
+std::int64_t visit_loss(const Column& column, ValueType type, const std::byte* values, std::int64_t count, Visit visit) {
   const std::int64_t outside = column.alignment == Alignment::minus100 ? -100 : 0;
-  return visit_values(type, values, count, [outside](auto typed) {
+  return visit_values(type, values, count, [outside, &visit](auto typed) -> std::int64_t {
     using Value = std::remove_const_t<typename decltype(typed)::element_type>;
     using Wide = std::conditional_t<std::is_integral_v<Value>, std::int64_t, double>;
+    return visit(typed, [outside](Value value) { return static_cast<Wide>(value) != static_cast<Wide>(outside); });
+  });
+}
+}  // namespace
+
+std::int64_t count_loss_tokens(const Column& column, ValueType type, const std::byte* values, std::int64_t count) {
+  return visit_loss(column, type, values, count, [](auto typed, auto takes_part) {
     std::int64_t tokens = 0;
-    for (const Value value : typed) tokens += static_cast<Wide>(value) != static_cast<Wide>(outside) ? 1 : 0;
+    for (const auto value : typed) tokens += takes_part(value) ? 1 : 0;
     return tokens;
+  });
+}
+
+std::int64_t first_loss_token(const Column& column, ValueType type, const std::byte* values, std::int64_t count) {
+  return visit_loss(column, type, values, count, [](auto typed, auto takes_part) -> std::int64_t {
+    const auto found = std::find_if(typed.begin(), typed.end(), takes_part);
+    return found == typed.end() ? -1 : found - typed.begin();
+  });
+}
+
+std::int64_t last_loss_token(const Column& column, ValueType type, const std::byte* values, std::int64_t count) {
+  return visit_loss(column, type, values, count, [](auto typed, auto takes_part) -> std::int64_t {
+    const auto found = std::find_if(typed.rbegin(), typed.rend(), takes_part);
+    return typed.rend() - found - 1;
   });
 }
 

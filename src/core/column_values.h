@@ -76,6 +76,10 @@ int loss_column(std::span<const Column> columns);
 /// Tokens of `count` values that take part in the loss.
 std::int64_t count_loss_tokens(const Column& column, ValueType type, const std::byte* values, std::int64_t count);
 
+/// The number of the first of `count` values, or of the last, that takes part in the loss; -1 for none.
+std::int64_t first_loss_token(const Column& column, ValueType type, const std::byte* values, std::int64_t count);
+std::int64_t last_loss_token(const Column& column, ValueType type, const std::byte* values, std::int64_t count);
+
 /// Write `count` values of `from` as `to`. \throws Error{internal} unless every value is exactly representable.
 void convert_values(ValueType from, const std::byte* values, std::int64_t count, ValueType to, std::byte* out);
 

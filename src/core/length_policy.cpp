@@ -120,6 +120,23 @@ std::int64_t slots_of(std::int64_t length, const LengthPolicy& policy) {
   return ceil_div(length - unslotted_tokens(policy.slot_rule), multiple) * multiple;
 }
 
+/// Tokens of a sequence that would be in the rows; they lie at one side of it (loss_side()). 0 where the policy takes it out, or
+/// refuses it.
+std::int64_t tokens_left(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& policy) {
+  std::int64_t left = 0;
+  cut_sequence(
+      tokens, ends, policy, [&](std::int64_t, std::int64_t count, int, std::int64_t repeat) { left += count * repeat; },
+      [](std::int64_t, std::int64_t, RemovalCause) {}, [] {});
+  return left;
+}
+
+/// Is something left of the sequence, and no token of it takes part in the loss?
+bool is_unlabeled(const SequenceIndex& index, SequenceId sequence, std::int64_t tokens, const LengthPolicy& policy) {
+  if (!policy.drop_unlabeled) return false;
+  const std::int64_t left = tokens_left(tokens, index.ends(sequence), policy);
+  return left > 0 && std::int64_t{index.loss_place(sequence)} >= left;
+}
+
 /// What a removal adds to the counts. Cut-off tokens leave their sequence in the rows: it counts under `truncated` as touched,
 /// and not at all where split dropped a short last piece.
 void count_removal(RemovedCounts& counts, RemovalCause cause, bool whole_sequence, std::int64_t tokens, std::int64_t times) {
@@ -136,6 +153,7 @@ struct Unit {
   std::vector<Item> items;  // tokens and slots only where it fits
   std::int64_t tokens = 0, slots = 0;
   bool too_short = false;  // one of its sequences is, and so are all
+  bool labeled = false;    // one of its sequences has a token that takes part in the loss
 };
 
 std::string shown(const GroupKey& key) {
@@ -177,6 +195,7 @@ void read_unit(const SequenceIndex& index, std::size_t f, std::int64_t record, c
     unit.tokens += tokens;
     unit.slots += slots;
     unit.too_short |= tokens < policy.min_tokens || slots == 0;
+    unit.labeled |= policy.drop_unlabeled && index.loss_place(sequence) != SequenceIndex::kNoLoss;
     Item item{.sequence = sequence, .added = static_cast<std::uint8_t>(added)};
     if (slots <= policy.row_tokens) {
       item.tokens = static_cast<Length>(tokens);
@@ -204,13 +223,16 @@ PolicyResult apply_to_units(const SequenceIndex& index, SequenceId first, Sequen
   for_each_unit(index, first, last, policy.keep_together, [&](std::size_t f, std::int64_t record) {
     read_unit(index, f, record, policy, unit);
     const bool over = unit.slots > policy.row_tokens;
-    if (unit.too_short || over) {
-      if (!unit.too_short && policy.overlong == Overlong::error) {
+    const bool unlabeled = policy.drop_unlabeled && !unit.labeled;
+    if (unit.too_short || over || unlabeled) {
+      if (!unit.too_short && over && policy.overlong == Overlong::error) {
         throw Error(ErrorCode::bad_data,
                     fmt::format("a unit takes {} slots, a row has {}", with_commas(unit.slots), with_commas(policy.row_tokens)),
                     index.files()[f].name, fmt::format("record {}", with_commas(record)));
       }
-      const RemovalCause cause = unit.too_short ? RemovalCause::too_short : RemovalCause::dropped;
+      const RemovalCause cause = unit.too_short ? RemovalCause::too_short
+                                 : over         ? RemovalCause::dropped
+                                                : RemovalCause::unlabeled;
       for (std::int32_t i = 0; i < policy.keep_together; ++i) {
         const std::int64_t tokens = record_tokens(index.files()[f], record + i);
         result.removed.push_back({unit.items[static_cast<std::size_t>(i)].sequence, 0, tokens, cause});
@@ -343,6 +365,7 @@ OverlongOfIndex overlong_lengths(const SequenceIndex& index, const LengthPolicy&
 
 /// What the policies would do to sequences of which each is over-long.
 OverlongCost cost_of(const LengthHistogram& over, LengthPolicy policy) {
+  policy.drop_unlabeled = false;  // tokens are counted, whatever they are worth
   policy.overlong = Overlong::split;
   const HistogramPolicyResult split = apply_policy(over, policy);
   policy.overlong = Overlong::truncate;
@@ -359,6 +382,7 @@ OverlongCost cost_of(const LengthHistogram& over, LengthPolicy policy) {
 
 PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, SequenceId last, const LengthPolicy& policy) {
   check_policy(policy);
+  ensure(!policy.drop_unlabeled || index.has_loss_places() || index.sequences() == 0, "the loss was looked for");
   if (policy.keep_together > 1) return apply_to_units(index, first, last, policy);
   PolicyResult result;
   result.items.reserve(static_cast<std::size_t>(last - first));
@@ -370,6 +394,11 @@ PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, Sequence
       const std::int64_t tokens = file.record_begin[record + 1] - file.record_begin[record];
       if (tokens == 0) {
         ++result.counts[static_cast<std::size_t>(RemovalCause::empty)].sequences;
+        continue;
+      }
+      if (is_unlabeled(index, sequence, tokens, policy)) {
+        result.removed.push_back({sequence, 0, tokens, RemovalCause::unlabeled});
+        count_removal(result.counts, RemovalCause::unlabeled, true, tokens, 1);
         continue;
       }
       const std::size_t before = result.items.size();
@@ -406,6 +435,10 @@ PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, Sequence
 HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const LengthPolicy& policy) {
   check_policy(policy);
   refuse_units(policy);
+  if (policy.drop_unlabeled) {
+    throw Error(ErrorCode::usage,
+                "a histogram does not tell which tokens take part in the loss (--drop-unlabeled); give the shards");
+  }
   HistogramPolicyResult result;
   for (const LengthCount& entry : sequences.counts()) {
     if (entry.length == 0) {

@@ -150,7 +150,7 @@ Fingerprint fingerprint_of_sequences(const RowBlock& block, const Column& column
   Fingerprint total;
   for (std::size_t s = 0; s < block.segments.size(); ++s) {
     const RowSegment& segment = block.segments[s];
-    if (!counts_whole_sequence(segment.first_token, single_segments)) continue;
+    if (!counts_whole_sequence(segment.first_token, segment.tokens, single_segments)) continue;
     total += fingerprint_of_sequence(column, values, s, keys, index.first_sequence(segment.file) + segment.record);
   }
   return total;

@@ -34,8 +34,8 @@ void fill_gaps(RowBlock& block, const FillIds& fill, std::span<const Column> col
 
 /// What whole sequences have of columns counts once for each sequence: at the segment with its first token, or at any when
 /// sequences have one segment alone and it may begin later (truncated at the start).
-constexpr bool counts_whole_sequence(std::int64_t first_token, bool single_segments) {
-  return first_token == 0 || single_segments;
+constexpr bool counts_whole_sequence(std::int64_t first_token, std::int64_t tokens, bool single_segments) {
+  return single_segments || (first_token == 0 && tokens > 0);  // concat may cut just behind an added BOS
 }
 
 /// Of all source tokens in the block, and of all that the columns hold for them, read back through the source map.

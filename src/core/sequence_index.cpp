@@ -24,6 +24,11 @@ void SequenceIndex::set_groups(std::vector<GroupKey> keys, std::vector<std::int3
   groups_ = std::move(groups);
 }
 
+void SequenceIndex::set_loss_places(std::vector<std::uint32_t> places) {
+  ensure(static_cast<std::int64_t>(places.size()) == sequences(), "every record has a loss place");
+  loss_places_ = std::move(places);
+}
+
 SequencePlace SequenceIndex::place(SequenceId sequence) const {
   ensure(0 <= sequence && sequence < sequences(), "the sequence exists");
   // The first file that begins after the sequence; the one before it holds it, files without records passed over.

@@ -173,6 +173,12 @@ std::string to_text(const ColumnChoice& choice) {
   return text;
 }
 
+bool is_named(const ColumnChoice& choice, std::string_view column) { return named(choice, column) != nullptr; }
+
+bool is_excluded(const ColumnChoice& choice, std::string_view column) {
+  return choice.which == ColumnChoice::Which::none || (choice.which == ColumnChoice::Which::named && !is_named(choice, column));
+}
+
 bool is_aligned_name(std::string_view column) { return is_one_of(column, kAlignedNames); }
 
 ChosenColumns choose_columns(const ColumnsSeen& seen, std::int64_t records, const ReadOptions& options, const std::string& name) {

@@ -43,6 +43,12 @@ ColumnChoice parse_column_choice(std::string_view text);
 /// Its inverse: the shortest such text.
 std::string to_text(const ColumnChoice& choice);
 
+/// Does --columns leave a column of this name out, whatever it holds?
+bool is_excluded(const ColumnChoice& choice, std::string_view column);
+
+/// Is it one of those that --columns names?
+bool is_named(const ColumnChoice& choice, std::string_view column);
+
 /// Is this the name of a column with a value for each token, whatever its lengths: labels, loss_mask, token_type_ids?
 bool is_aligned_name(std::string_view column);
 

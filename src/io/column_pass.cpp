@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/units.h"
 #include "core/column_values.h"
 #include "core/fingerprint_keys.h"
 #include "exec/ordered_map.h"
@@ -46,6 +47,25 @@ void for_each_record(const OpenedFile& file, const ColumnTable& table, RecordRan
   });
 }
 
+void check_below_2_63(const ColumnTable& table, std::size_t record, const std::byte* values, std::int64_t count) {
+  visit_values(ValueType::u64, values, count, [&](auto typed) {
+    for (const auto value : typed) {
+      if (static_cast<std::uint64_t>(value) >> 63 == 0) continue;
+      throw Error(ErrorCode::bad_data, fmt::format("the column '{}' holds {}; values are below 2^63", table.column.name, value),
+                  table.values.file->shown(), fmt::format("record {}", with_commas(static_cast<std::int64_t>(record))));
+    }
+  });
+}
+
+void check_labels(const ColumnTable& table, const ColumnFacts& facts) {
+  if (table.column.alignment != Alignment::minus100 || !facts.fractional) return;
+  throw Error(ErrorCode::bad_data,
+              fmt::format("the column '{0}' holds floating-point numbers, but labels are token ids or -100; store integers, or "
+                          "--columns aligned,{0}:plain carries it as any other column",
+                          table.column.name),
+              table.values.file->shown());
+}
+
 ColumnFacts scan_records(const OpenedFile& file, const ColumnTable& table, RecordRange range, const FingerprintKeys& keys) {
   ColumnFacts facts;
   std::string text;  // of the record, as far as it has been read
@@ -67,6 +87,7 @@ ColumnFacts scan_records(const OpenedFile& file, const ColumnTable& table, Recor
   }
   for_each_record(file, table, range,
                   [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
+                    if (type == ValueType::u64) check_below_2_63(table, record, values, count);
                     if (table.column.kind != ColumnKind::text) {
                       return tally(table.column, keys, file.first_sequence + static_cast<SequenceId>(record), position, type,
                                    values, count, facts);
@@ -76,6 +97,7 @@ ColumnFacts scan_records(const OpenedFile& file, const ColumnTable& table, Recor
                     text.append(reinterpret_cast<const char*>(values), static_cast<std::size_t>(count));
                   });
   finish_text();
+  check_labels(table, facts);
   return facts;
 }
 
@@ -185,6 +207,51 @@ std::vector<ColumnFacts> run_column_pass(const std::vector<OpenedFile>& files, c
     }
   }
   return facts;
+}
+
+namespace {
+
+/// loss_places() of the records in `range`.
+std::vector<std::uint32_t> places_in(const OpenedFile& file, const ColumnTable& table, RecordRange range, LossSide side) {
+  constexpr std::int64_t kNowhere = -1;
+  std::vector<std::int64_t> places(range.last - range.first, kNowhere);
+  for_each_record(file, table, range,
+                  [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
+                    std::int64_t& place = places[record - range.first];
+                    if (side == LossSide::start && place != kNowhere) return;
+                    const std::int64_t found = side == LossSide::start ? first_loss_token(table.column, type, values, count)
+                                                                       : last_loss_token(table.column, type, values, count);
+                    if (found >= 0) place = position + found;
+                  });
+  std::vector<std::uint32_t> result(places.size(), SequenceIndex::kNoLoss);
+  for (std::size_t i = 0; i < places.size(); ++i) {
+    if (places[i] == kNowhere) continue;
+    const std::size_t record = range.first + i;
+    const std::int64_t tokens = file.shard.record_begin[record + 1] - file.shard.record_begin[record];
+    const std::int64_t place = side == LossSide::start ? places[i] : tokens - 1 - places[i];
+    if (place >= std::int64_t{SequenceIndex::kNoLoss}) {
+      throw Error(ErrorCode::limit, "--drop-unlabeled: the first token that takes part in the loss lies beyond 2^32 tokens",
+                  file.input.name, fmt::format("record {}", with_commas(static_cast<std::int64_t>(record))));
+    }
+    result[i] = static_cast<std::uint32_t>(place);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> loss_places(const std::vector<OpenedFile>& files, std::size_t column, LossSide side,
+                                       const RunContext& context) {
+  std::vector<std::uint32_t> places;
+  for (const OpenedFile& file : files) {
+    const ColumnTable& table = file.shard.columns[column];
+    std::size_t next = 0;
+    ordered_map(
+        context.pool, default_in_flight(context.pool), context.stop, [&] { return next_range(file, table, next); },
+        [&](RecordRange range) { return places_in(file, table, range, side); },
+        [&](std::vector<std::uint32_t>&& part) { places.insert(places.end(), part.begin(), part.end()); });
+  }
+  return places;
 }
 
 std::vector<Column> columns_of(const std::vector<OpenedFile>& files, const std::vector<ColumnFacts>& facts) {

@@ -1,12 +1,14 @@
 // The pass over the columns of opened shards: ranges, fingerprint, loss tokens; and what the columns of all files are together.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/fingerprint_keys.h"
 #include "io/scan_pass.h"
 #include "shardpack/column.h"
 #include "shardpack/run_context.h"
+#include "shardpack/sequence_index.h"
 
 namespace shardpack {
 
@@ -16,6 +18,11 @@ std::vector<ColumnFacts> run_column_pass(const std::vector<OpenedFile>& files, c
 
 /// The dataset's columns with the types that hold all their values.
 std::vector<Column> columns_of(const std::vector<OpenedFile>& files, const std::vector<ColumnFacts>& facts);
+
+/// For every sequence the place of its loss (SequenceIndex::loss_place()) seen from `side`, by column number `column` of kind
+/// token. Reads it once more. \throws Error{limit} for a place of 2^32 - 1 or more
+std::vector<std::uint32_t> loss_places(const std::vector<OpenedFile>& files, std::size_t column, LossSide side,
+                                       const RunContext& context);
 
 /// A run of values of one record: range, loss tokens and fingerprint. Text takes `values` as its bytes, and comes whole.
 void tally(const Column& column, const FingerprintKeys& keys, SequenceId record, std::int64_t position, ValueType type,

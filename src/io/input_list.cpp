@@ -18,10 +18,13 @@
 #include <tuple>
 #include <utility>
 
+#include "io/column_choice.h"
 #include "io/file.h"
 #include "io/formats/sidecars.h"
 #include "io/hf_folder.h"
 #include "io/manifest_parts.h"
+#include "io/npy.h"
+#include "io/packed_dataset.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -74,8 +77,7 @@ struct Candidate {
 };
 
 struct Listing {
-  std::string group_column;  // whose side files are no shards
-  std::string split;         // of datasets with several; empty = none was named
+  const ReadOptions& options;  // say which side files are no shards, and which split is wanted
   bool split_found = false;
   std::vector<Candidate> files;
   std::optional<fs::path> root;  // the deepest folder above all inputs so far
@@ -110,17 +112,30 @@ fs::path normal(const std::string& argument) {
   return path;
 }
 
-/// A folder or a glob may hold columns that nobody asked for; read as token ids they would be trained on.
-void refuse_column(const std::string& path, const std::string& shown) {
+/// Could X.WORD.npy beside X hold token ids, for all that its name, its header and the options say?
+bool may_hold_tokens(const std::string& path, const std::string& shown, const ReadOptions& options) {
+  const std::string column = column_of_name(path);
+  if (is_aligned_name(column) || is_named(options.columns, column)) return false;
+  try {
+    const NpyHeader header = read_npy_header(File(path, File::Mode::read, shown));
+    const bool whole_numbers = holds_numbers(header) && header.descr.find_first_of("iu") != std::string::npos;
+    return whole_numbers && (header.shape.size() == 2 || (header.shape.size() == 1 && options.eos_id));
+  } catch (const Error&) {  // no NPY file, as OLMo's are
+    return true;
+  }
+}
+
+/// Is a file of a folder or a glob a column of another one? Token ids taken for a column would be missing from the rows, and a
+/// column taken for token ids would be trained on, so what could be either is refused.
+bool is_column(const std::string& path, const std::string& shown, const ReadOptions& options) {
   const std::optional<std::string> owner = owner_of_column(path);
-  if (!owner) return;
-  const std::string column = fs::path(path).stem().extension().string().substr(1);
-  throw Error(
-      ErrorCode::usage,
-      fmt::format("beside {} this looks like a column of it, not token ids: --group-column {} groups by it, else give the "
-                  "data files themselves, or keep it elsewhere",
-                  fs::path(*owner).filename().string(), column),
-      shown);
+  if (!owner) return false;
+  if (!may_hold_tokens(path, shown, options)) return true;
+  throw Error(ErrorCode::usage,
+              fmt::format("beside {0} this looks like a column of it, not token ids: --columns aligned,{1} carries it along, "
+                          "--group-column {1} groups by it, else give the data files themselves, or keep it elsewhere",
+                          fs::path(*owner).filename().string(), column_of_name(path)),
+              shown);
 }
 
 /// The same file or folder, whatever the names: links are followed.
@@ -158,16 +173,17 @@ void list_hf_dataset(const fs::path& folder, const std::string& shown, const HfS
 /// The split to read of a folder with dataset_dict.json.
 std::string choose_split(const std::vector<std::string>& splits, const std::string& shown, Listing& listing) {
   listing.split_found = true;
-  if (listing.split.empty() && splits.size() == 1) return splits[0];
-  if (listing.split.empty()) {
+  if (listing.options.split.empty() && splits.size() == 1) return splits[0];
+  if (listing.options.split.empty()) {
     throw Error(ErrorCode::usage,
                 fmt::format("a dataset of {} splits ({}); choose one by --split NAME", splits.size(), fmt::join(splits, ", ")),
                 shown);
   }
-  if (std::find(splits.begin(), splits.end(), listing.split) == splits.end()) {
-    throw Error(ErrorCode::usage, fmt::format("--split {}: its splits are {}", listing.split, fmt::join(splits, ", ")), shown);
+  if (std::find(splits.begin(), splits.end(), listing.options.split) == splits.end()) {
+    throw Error(ErrorCode::usage, fmt::format("--split {}: its splits are {}", listing.options.split, fmt::join(splits, ", ")),
+                shown);
   }
-  return listing.split;
+  return listing.options.split;
 }
 
 /// Collects the shards below `folder`. `above` are the folders on the way to it, so that a link to one of them cannot loop.
@@ -186,6 +202,7 @@ void list_folder(const fs::path& folder, const std::string& shown, Listing& list
   const Identity own = identity_of(folder.string(), shown);
   if (std::find(above.begin(), above.end(), own) != above.end()) return;
   above.push_back(own);
+  const bool unpacked = has_manifest_of(folder.string(), kUnpackedFormat);  // what unpack wrote beside the sources
   std::error_code error;
   fs::directory_iterator entries(folder, error);
   for (const fs::directory_iterator end; !error && entries != end; entries.increment(error)) {
@@ -197,12 +214,12 @@ void list_folder(const fs::path& folder, const std::string& shown, Listing& list
     const fs::file_status status = fs::status(path, ignored);
     if (fs::is_directory(status)) {
       list_folder(path, shown_entry, listing, above, found);
-    } else if (is_never_a_shard(base)) {
+    } else if (is_never_a_shard(base) || (unpacked && (base == kManifestName || base == "removed.csv"))) {
       continue;
     } else if (!fs::exists(status)) {
       throw Error(ErrorCode::io, "a link to a file that is not there", shown_entry);
-    } else if (fs::is_regular_file(status) && !data_file_of(path.string(), listing.group_column)) {
-      refuse_column(path.string(), shown_entry);
+    } else if (fs::is_regular_file(status) && !data_file_of(path.string(), listing.options.group_column) &&
+               !is_column(path.string(), shown_entry, listing.options)) {
       found.push_back({path.string(), path.string()});
     }
   }
@@ -232,7 +249,7 @@ void add_folder(const fs::path& folder, const std::string& argument, Listing& li
 }
 
 void add_file(const fs::path& path, Listing& listing) {
-  const std::optional<std::string> data = data_file_of(path.string(), listing.group_column);
+  const std::optional<std::string> data = data_file_of(path.string(), listing.options.group_column);
   listing.files.push_back({data.value_or(path.string()), data.has_value()});
   listing.add_root(path.parent_path());
 }
@@ -258,8 +275,8 @@ void add_glob(const std::vector<std::string>& matches, const std::string& argume
       listing.add_root(path);
     } else if (!is_never_a_shard(path.filename().string())) {
       // "*.idx" stands for the data files; "*" matches both, and the data file is listed once.
-      const std::optional<std::string> data = data_file_of(path.string(), listing.group_column);
-      if (!data) refuse_column(path.string(), match);
+      std::optional<std::string> data = data_file_of(path.string(), listing.options.group_column);
+      if (!data && is_column(path.string(), match, listing.options)) data = owner_of_column(path.string());
       const std::string shard = data.value_or(path.string());
       found.push_back({shard, shard});
       listing.add_root(path.parent_path());
@@ -288,6 +305,49 @@ void add_argument(const std::string& argument, Listing& listing) {
 
 }  // namespace
 
+namespace {
+
+/// Tells each input its columns: the files beside it that are named as such and are no inputs themselves.
+void find_columns(std::vector<InputFile>& inputs, const ReadOptions& options) {
+  std::set<std::string> given;
+  std::set<fs::path> folders;
+  for (const InputFile& input : inputs) {
+    given.insert(input.path);
+    folders.insert(fs::path(input.path).parent_path());
+  }
+  std::map<std::string, std::vector<SideColumn>> columns;  // by data file
+  for (const fs::path& folder : folders) {
+    std::error_code error;
+    fs::directory_iterator entries(folder, error);
+    for (const fs::directory_iterator end; !error && entries != end; entries.increment(error)) {
+      const std::string path = entries->path().string();
+      const std::optional<std::string> owner = given.contains(path) ? std::nullopt : owner_of_column(path);
+      if (owner) columns[*owner].push_back({column_of_name(path), path, {}});
+    }
+  }
+  for (InputFile& input : inputs) {
+    for (SideColumn& column : columns[input.path]) {
+      if (column.column == options.group_column) continue;
+      column.name = fs::path(input.name).replace_filename(fs::path(column.path).filename()).string();
+      input.columns.push_back(column);
+    }
+    std::sort(input.columns.begin(), input.columns.end(),
+              [](const SideColumn& a, const SideColumn& b) { return a.column < b.column; });
+  }
+}
+
+/// What a shell makes of *.npy: files, and their columns by name.
+void leave_out_columns(Listing& listing) {
+  std::set<std::string> given;
+  for (const Candidate& candidate : listing.files) given.insert(candidate.path);
+  std::erase_if(listing.files, [&](const Candidate& candidate) {
+    const std::optional<std::string> owner = owner_of_column(candidate.path);
+    return owner && given.contains(*owner) && !may_hold_tokens(candidate.path, candidate.path, listing.options);
+  });
+}
+
+}  // namespace
+
 std::vector<InputFile> list_inputs(const std::vector<std::string>& arguments, const ReadOptions& options) {
   if (arguments.empty()) throw Error(ErrorCode::usage, "no input; give files, folders or globs");
   const bool standard_input = std::find(arguments.begin(), arguments.end(), "-") != arguments.end();
@@ -296,12 +356,13 @@ std::vector<InputFile> list_inputs(const std::vector<std::string>& arguments, co
   }
   if (standard_input) return {{"-", "standard input"}};
 
-  Listing listing{.group_column = options.group_column, .split = options.split, .files = {}, .root = {}};
+  Listing listing{.options = options, .files = {}, .root = {}};
   for (const std::string& argument : arguments) add_argument(argument, listing);
   if (!options.split.empty() && !listing.split_found) {
     throw Error(ErrorCode::usage,
                 fmt::format("--split {}: no input is a folder with a dataset_dict.json, which has splits", options.split));
   }
+  leave_out_columns(listing);
 
   std::set<std::string> given_itself;
   for (const Candidate& candidate : listing.files) {
@@ -324,6 +385,7 @@ std::vector<InputFile> list_inputs(const std::vector<std::string>& arguments, co
     }
     inputs.push_back({candidate.path, std::move(name)});
   }
+  find_columns(inputs, options);
   return inputs;
 }
 

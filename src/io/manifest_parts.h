@@ -19,7 +19,7 @@ inline constexpr std::string_view kHiddenFolder = ".shardpack";
 
 /// What the key "format" says of each kind of output.
 inline constexpr std::string_view kPackedFormat = "shardpack-packed", kBatchesFormat = "shardpack-batches",
-                                  kLtdFormat = "shardpack-ltd";
+                                  kLtdFormat = "shardpack-ltd", kUnpackedFormat = "shardpack-unpacked";
 
 /// Where an output keeps its manifest.
 struct FoundManifest {

@@ -243,6 +243,8 @@ NpyHeader read_npy_header(const File& file) {
   return parse_npy_header(head, file_bytes, file.shown());
 }
 
+bool holds_numbers(const NpyHeader& header) { return number_descr(header.descr).has_value(); }
+
 ValueType value_type(const NpyHeader& header, const std::string& shown, bool& big_endian) {
   if (const std::optional<NumberDescr> number = number_descr(header.descr)) {
     big_endian = number->big_endian;

@@ -33,6 +33,9 @@ NpyHeader read_npy_header(const File& file);
 /// Integer type of a header; Error{bad_data} for floats, objects (with a hint), structures. `big_endian` is set for '>'.
 IdType integer_type(const NpyHeader& header, const std::string& shown, bool& big_endian);
 
+/// Are its elements integers, floating-point numbers or booleans?
+bool holds_numbers(const NpyHeader& header);
+
 /// Type of a header's numbers, floating-point ones and booleans (as u8) too; Error{bad_data} for anything else.
 ValueType value_type(const NpyHeader& header, const std::string& shown, bool& big_endian);
 

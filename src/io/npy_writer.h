@@ -26,6 +26,12 @@ class NpyWriter {
     append(std::span<const T>(&element, 1));
   }
 
+  /// The same from the bytes of `count` elements.
+  void append_stored(std::span<const std::byte> bytes, std::int64_t count) {
+    append_bytes(bytes);
+    elements_ += count;
+  }
+
   /// Header, sync, and the manifest's entry. \throws Error{io}
   ManifestFile finish();
 

@@ -41,6 +41,7 @@ void write_policy(JsonWriter& json, const LengthPolicy& policy) {
   json.member("truncate_side", kTruncateSides[static_cast<std::size_t>(policy.truncate_side)]);
   json.member("split_min_tokens", policy.split_min_tokens);
   json.member("min_tokens", policy.min_tokens);
+  if (policy.drop_unlabeled) json.member("drop_unlabeled", true);
   json.end_object();
 }
 
@@ -63,6 +64,7 @@ LengthPolicy read_policy(const Json& json) {
   policy.truncate_side = named<TruncateSide>(json.at("truncate_side"), kTruncateSides);
   policy.split_min_tokens = static_cast<Length>(json.at("split_min_tokens").as_int(0, kMaxLength));
   policy.min_tokens = static_cast<Length>(json.at("min_tokens").as_int(0, kMaxLength));
+  policy.drop_unlabeled = json.has("drop_unlabeled") && json.at("drop_unlabeled").as_bool();
   return policy;
 }
 

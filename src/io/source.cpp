@@ -1,6 +1,7 @@
 #include "io/source.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -12,6 +13,7 @@
 
 #include "base/checked.h"
 #include "base/units.h"
+#include "core/column_values.h"
 #include "exec/ordered_map.h"
 #include "io/column_pass.h"
 #include "io/file_stamp.h"
@@ -182,8 +184,10 @@ void allow_open_files(std::size_t shards) {
 void cut_to_records(OpenedShard& shard, std::int64_t records) {
   if (static_cast<std::int64_t>(shard.record_begin.size()) - 1 <= records) return;
   ensure(!shard.facts, "formats that decode every token honour the limit themselves");
-  for (const ColumnTable& column : shard.columns)
+  for (ColumnTable& column : shard.columns) {
     ensure(!column.facts, "formats that decode every value honour the limit themselves");
+    if (!column.begin.empty()) column.begin.resize(static_cast<std::size_t>(records) + 1);
+  }
   shard.record_begin.resize(static_cast<std::size_t>(records) + 1);
   shard.record_begin.shrink_to_fit();
   if (!shard.groups.of_record.empty()) shard.groups.of_record.resize(static_cast<std::size_t>(records));
@@ -196,7 +200,7 @@ std::vector<OpenedFile> open_all(const std::vector<InputFile>& inputs, const Rea
                            .stop = context.stop,
                            .progress = context.progress,
                            .temp_dir = context.temp_dir.empty() ? "." : context.temp_dir,
-                           .spool = needs.random_access || needs.ends,
+                           .spool = needs.random_access || needs.ends || needs.loss_places != LossSide::none,
                            .memory_bytes = context.memory_bytes,
                            .first_record = 0};
   std::vector<OpenedFile> opened;
@@ -250,6 +254,16 @@ class Stage {
   ProgressSink& progress_;
 };
 
+/// The column that tells the loss. \throws Error{usage}
+std::size_t find_loss(const std::vector<Column>& columns, const std::set<std::string>& not_carried) {
+  if (const int loss = loss_column(columns); loss >= 0) return static_cast<std::size_t>(loss);
+  throw Error(
+      ErrorCode::usage,
+      fmt::format("--drop-unlabeled: no column that is carried says which tokens take part in the loss, as labels and loss_mask "
+                  "do{}",
+                  not_carried.empty() ? "" : fmt::format("; not carried: {}", fmt::join(not_carried, ", "))));
+}
+
 std::int64_t total_bytes(const std::vector<InputFile>& inputs) {
   std::int64_t total = 0;
   for (const InputFile& input : inputs) {
@@ -265,7 +279,7 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
                           const RunContext& context) {
   ReadOptions options = asked;
   if (!needs.columns) options.columns = {.which = ColumnChoice::Which::none, .names = {}};
-  const std::vector<InputFile> list = list_inputs(inputs, options);
+  const std::vector<InputFile> list = list_inputs(inputs, asked);
   const Stage stage(context.progress, "scanning", total_bytes(list), "bytes");
   std::vector<OpenedFile> files = open_all(list, options, needs, context);
   std::optional<EndIds> end_ids;
@@ -285,8 +299,13 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   if (const int loss = loss_column(columns); loss >= 0) {
     scanned.loss_tokens = column_facts[static_cast<std::size_t>(loss)].loss_tokens;
   }
+  std::vector<std::uint32_t> places;
   std::vector<FileStamp> stamps;
   std::set<std::string> not_carried;
+  for (const OpenedFile& file : files) not_carried.insert(file.shard.not_carried.begin(), file.shard.not_carried.end());
+  if (needs.loss_places != LossSide::none && !files.empty()) {
+    places = loss_places(files, find_loss(columns, not_carried), needs.loss_places, context);
+  }
   for (std::size_t i = 0; i < files.size(); ++i) {
     OpenedFile& file = files[i];
     SourceFile source;
@@ -306,12 +325,13 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
     merge(scanned.totals, pass.facts[i]);
     scanned.padding.sequences += file.shard.padding.sequences;
     scanned.padding.tokens += file.shard.padding.tokens;
+    scanned.padding.loss_tokens += file.shard.padding.loss_tokens;
     scanned.null_records += file.shard.null_records;
-    not_carried.insert(file.shard.not_carried.begin(), file.shard.not_carried.end());
   }
   scanned.not_carried.assign(not_carried.begin(), not_carried.end());
   SequenceIndex index(std::move(sources), std::move(pass.ends));
   if (!options.group_column.empty()) take_groups(files, index);
+  if (!places.empty()) index.set_loss_places(std::move(places));
   scanned.source = std::make_unique<ShardSource>(std::move(index), std::move(tables), std::move(columns),
                                                  std::move(column_tables), std::move(stamps));
   scanned.source->check_unchanged();

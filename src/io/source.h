@@ -21,9 +21,10 @@ struct ScannedSource {
 };
 
 struct ScanNeeds {
-  bool random_access = true;  ///< tokens will be read again
-  bool columns = true;        ///< carry columns along; without, lengths and ids are all that is wanted
-  bool ends = false;          ///< note which sequences begin with BOS and end with EOS (options.bos_id, options.eos_id)
+  bool random_access = true;              ///< tokens will be read again
+  bool columns = true;                    ///< carry columns along; without, lengths and ids are all that is wanted
+  LossSide loss_places = LossSide::none;  ///< note where each sequence's loss begins, or ends (--drop-unlabeled)
+  bool ends = false;  ///< note which sequences begin with BOS and end with EOS (options.bos_id, options.eos_id)
 };
 
 /// List, open and scan the inputs in one parallel pass: boundaries, id range, fingerprint, file hashes.

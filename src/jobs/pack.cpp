@@ -429,7 +429,9 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   // One pass over the inputs: boundaries, id range, fingerprint. The index then says where every token is.
   RunContext reading = context;
   if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->trainer_folder() : parent_of(output);
-  const ScanNeeds needs{.random_access = !options.dry_run, .ends = options.policy.append_eos || options.policy.prepend_bos};
+  const ScanNeeds needs{.random_access = !options.dry_run,
+                        .loss_places = loss_side(planning.policy),
+                        .ends = options.policy.append_eos || options.policy.prepend_bos};
   const ScannedSource scanned = open_source(inputs, options.read, needs, reading);
   const SequenceIndex& index = scanned.source->index();
   warn_of_losses(scanned, context.diagnostics);

@@ -155,6 +155,7 @@ std::vector<RecordedOption> recorded_policy(const LengthPolicy& policy) {
           {"truncate_side", text(policy.truncate_side == TruncateSide::end ? "end" : "start")},
           {"split_min_tokens", number(policy.split_min_tokens)},
           {"min_tokens", number(policy.min_tokens)},
+          {"drop_unlabeled", flag(policy.drop_unlabeled)},
           {"append_eos", flag(policy.append_eos)},
           {"prepend_bos", flag(policy.prepend_bos)},
           {"segment_multiple", number(policy.segment_multiple)},

@@ -116,7 +116,7 @@ void RemovedLog::fingerprint(const std::vector<RemovedRange>& ranges) {
       const std::int64_t take = std::min(range.tokens - done, kChunkTokens - tokens);
       chunk.requests.push_back({range.sequence, range.first_token + done, take, tokens});
       chunk.causes.push_back(range.cause);
-      if (range.cause != RemovalCause::truncated && done == 0 && counts_whole_sequence(range.first_token, single_segments_)) {
+      if (range.cause != RemovalCause::truncated && done == 0 && counts_whole_sequence(range.first_token, range.tokens, single_segments_)) {
         chunk.sequences.push_back(range.sequence);
       }
       tokens += take;

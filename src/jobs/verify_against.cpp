@@ -90,11 +90,32 @@ ReadOptions recorded_read_options(const Manifest& manifest) {
   return read;
 }
 
+bool truncates_at_start(const Manifest& manifest) {
+  const auto is = [&](std::string_view name, std::string_view json) {
+    return std::any_of(manifest.options.begin(), manifest.options.end(),
+                       [&](const auto& option) { return option.first == name && option.second == json; });
+  };
+  return is("overlong", "\"truncate\"") && is("truncate_side", "\"start\"");
+}
+
+LossSide recorded_loss_side(const Manifest& manifest) {
+  const Json together = option(manifest, "keep_together");
+  if (!together.is_null() && together.as_int() > 1) return LossSide::none;  // a unit stays for the sake of one of its sequences
+  const Json dropped = option(manifest, "drop_unlabeled"), overlong = option(manifest, "overlong"),
+             side = option(manifest, "truncate_side");
+  LengthPolicy policy;
+  policy.drop_unlabeled = !dropped.is_null() && dropped.as_bool();
+  if (!overlong.is_null() && overlong.as_string() == "truncate") policy.overlong = Overlong::truncate;
+  if (!side.is_null() && side.as_string() == "start") policy.truncate_side = TruncateSide::start;
+  return loss_side(policy);
+}
+
 std::optional<ScannedSource> check_against(const Manifest& manifest, const std::vector<std::string>& inputs,
                                            const RunContext& context, IssueList& issues) {
   ScannedSource scanned;
   try {
-    scanned = open_source(inputs, recorded_read_options(manifest), {.random_access = false}, context);
+    scanned = open_source(inputs, recorded_read_options(manifest),
+                          {.random_access = false, .loss_places = recorded_loss_side(manifest)}, context);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
     issues.add("against", error.path(), without_path(error));

@@ -16,6 +16,7 @@ struct RecordWalk {
   std::int64_t end = 0;  // tokens accounted for
   bool placed = false;
   bool truncated = false;
+  std::int64_t placed_tokens = 0;
   int lost_to = -1;  // cause of a removed range other than truncation; tail wins
   std::string fault;
 
@@ -29,6 +30,17 @@ struct RecordWalk {
     end = std::max(end, first_token + tokens);
   }
 };
+
+/// What is wrong with a record under --drop-unlabeled, whose loss lies behind `loss_place` tokens of the side that was kept.
+std::string loss_fault(const RecordWalk& walk, std::uint32_t loss_place, Length row_tokens) {
+  constexpr Length kMostAdded = 2;  // a BOS and an EOS
+  if (walk.lost_to == static_cast<int>(RemovalCause::unlabeled)) {
+    const std::int64_t kept = std::min<std::int64_t>(walk.end, row_tokens - kMostAdded);
+    return loss_place < kept ? "is not in the rows as unlabeled, and a token that would be there takes part in the loss" : "";
+  }
+  const bool whole = walk.placed && walk.lost_to < 0;
+  return whole && loss_place >= walk.placed_tokens ? "is in the rows, and no token of it there takes part in the loss" : "";
+}
 
 }  // namespace
 
@@ -53,8 +65,8 @@ void Placement::remove(const RemovedRange& range) {
   others_.push_back({range.sequence, range.first_token, range.tokens, static_cast<std::int8_t>(range.cause)});
 }
 
-void Placement::finish(const std::vector<ManifestSource>& sources, const SequenceIndex* index, PlacementTotals& totals,
-                       IssueList& issues) {
+void Placement::finish(const std::vector<ManifestSource>& sources, const SequenceIndex* index, Length row_tokens,
+                       PlacementTotals& totals, IssueList& issues) {
   std::ranges::sort(others_, [](const Range& a, const Range& b) {
     return std::tie(a.sequence, a.first_token, a.tokens) < std::tie(b.sequence, b.first_token, b.tokens);
   });
@@ -69,12 +81,13 @@ void Placement::finish(const std::vector<ManifestSource>& sources, const Sequenc
     RecordWalk walk;
     if (leading_[i] > 0) {
       walk.placed = true;
-      walk.end = leading_[i];
+      walk.end = walk.placed_tokens = leading_[i];
     }
     for (; other != others_.end() && other->sequence == sequence; ++other) {
       walk.range(other->first_token, other->tokens);
       if (other->cause == kPlaced) {
         walk.placed = true;
+        walk.placed_tokens += other->tokens;
         continue;
       }
       const auto cause = static_cast<RemovalCause>(other->cause);
@@ -97,6 +110,9 @@ void Placement::finish(const std::vector<ManifestSource>& sources, const Sequenc
     if (index != nullptr && walk.fault.empty() && walk.end != index->place(sequence).tokens) {
       walk.fault = fmt::format("{} tokens are in rows or removed.csv, the source has {}", with_commas(walk.end),
                                with_commas(index->place(sequence).tokens));
+    }
+    if (index != nullptr && index->has_loss_places() && walk.fault.empty()) {
+      walk.fault = loss_fault(walk, index->loss_place(sequence), row_tokens);
     }
     if (!walk.fault.empty()) {
       issues.add("placement", sources[file].name,

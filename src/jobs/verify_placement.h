@@ -35,8 +35,10 @@ class Placement {
   void place(SequenceId sequence, std::int64_t first_token, Length tokens);
   void remove(const RemovedRange& range);
 
-  /// Check every record and add to `totals`. \param index  of the sources read again, for the records' lengths; may be null
-  void finish(const std::vector<ManifestSource>& sources, const SequenceIndex* index, PlacementTotals& totals, IssueList& issues);
+  /// Check every record and add to `totals`. \param index  of the sources read again, for the records' lengths and, where
+  /// sequences without any loss were dropped one by one, for their loss; may be null
+  void finish(const std::vector<ManifestSource>& sources, const SequenceIndex* index, Length row_tokens, PlacementTotals& totals,
+              IssueList& issues);
 
  private:
   static constexpr std::int8_t kPlaced = -1;

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "base/units.h"
+#include "jobs/verify_placement.h"
 #include "jobs/verify_shard.h"
 
 namespace shardpack {
@@ -32,7 +33,7 @@ RemovedReader::RemovedReader(std::optional<File> file, const std::vector<Manifes
   if (file_ && (!next_line(header) || header != kHeader)) fault(fmt::format("expected the header {}", fmt::join(kHeader, ",")));
 }
 
-void RemovedReader::read_until(SequenceId first, SequenceId end, Placement* placement) {
+void RemovedReader::read_until(SequenceId first, SequenceId end, const std::function<void(const RemovedRange&)>& visit) {
   while (!broken_) {
     std::vector<std::string> fields = std::exchange(pending_, {});
     if (fields.empty() && !next_line(fields)) return;
@@ -41,7 +42,7 @@ void RemovedReader::read_until(SequenceId first, SequenceId end, Placement* plac
       if (!broken_) pending_ = std::move(fields);
       return;
     }
-    if (placement != nullptr) placement->remove(*range);
+    visit(*range);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -11,7 +12,7 @@
 #include "base/hash.h"
 #include "io/file.h"
 #include "jobs/verify_issues.h"
-#include "jobs/verify_placement.h"
+#include "shardpack/item.h"
 #include "shardpack/manifest.h"
 
 namespace shardpack {
@@ -23,9 +24,8 @@ class RemovedReader {
   /// Without a file there are no lines.
   RemovedReader(std::optional<File> file, const std::vector<ManifestSource>& sources, IssueList& issues);
 
-  /// Hand the lines of the records [first, end) to `placement`, or skip them when it is null; lines follow the order of the
-  /// partitions.
-  void read_until(SequenceId first, SequenceId end, Placement* placement);
+  /// Calls visit(range) for the lines of the records [first, end); lines follow the order of the partitions.
+  void read_until(SequenceId first, SequenceId end, const std::function<void(const RemovedRange&)>& visit);
 
   /// Read what is left, which should be nothing, and compare the hash.
   void finish(const std::string& expected_hash);

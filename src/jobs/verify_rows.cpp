@@ -251,7 +251,8 @@ class RowCheck {
     }
     for (std::size_t s = 0; s < segments_.size(); ++s) {
       const PlacedPiece& piece = result_.pieces[first_piece + s];
-      if (piece.first_token != 0 && !rules_.single_segments) continue;  // counts with the sequence's first segment
+      // It counts with the segment of the sequence's first token; one of an added BOS alone may come before.
+      if ((piece.first_token != 0 || piece.tokens == 0) && !rules_.single_segments) continue;
       const std::size_t segment = first_segment() + s;
       std::size_t begin = segment, count = 1;
       if (column.kind != ColumnKind::sequence) {

@@ -13,6 +13,7 @@
 #include "exec/ordered_map.h"
 #include "io/file.h"
 #include "io/plan_file.h"
+#include "jobs/verify_against.h"
 #include "jobs/verify_folder.h"
 #include "jobs/verify_plan.h"
 #include "jobs/verify_removed.h"
@@ -61,15 +62,6 @@ struct Task {
   CheckedRows checked{};
   std::optional<Error> damage{};  // a compressed frame that cannot be read
 };
-
-/// By the options that the manifest records.
-bool truncates_at_start(const Manifest& manifest) {
-  const auto is = [&](std::string_view name, std::string_view json) {
-    return std::any_of(manifest.options.begin(), manifest.options.end(),
-                       [&](const auto& option) { return option.first == name && option.second == json; });
-  };
-  return is("overlong", "\"truncate\"") && is("truncate_side", "\"start\"");
-}
 
 std::int64_t bytes_of(const ManifestShard& shard) {
   std::int64_t bytes = 0;
@@ -429,15 +421,16 @@ class DatasetPass {
     const ManifestPartition& listed = *partition.listed;
     issues_.merge(std::move(partition.issues));
     if (!partition.complete) {
-      removed_.read_until(listed.first_sequence, listed.first_sequence + listed.sequences, nullptr);
+      removed_.read_until(listed.first_sequence, listed.first_sequence + listed.sequences, [](const RemovedRange&) {});
       facts_.complete = false;
       return;
     }
     const std::int64_t missing = partition.plan->finish(listed.plan, issues_);
     if (missing > 0) issues_.add("cover", listed.plan, fmt::format("{} rows of the plan are not there", with_commas(missing)));
     if (!partition.placement) partition.placement = std::make_unique<Placement>(listed.first_sequence, listed.sequences);
-    removed_.read_until(listed.first_sequence, listed.first_sequence + listed.sequences, partition.placement.get());
-    partition.placement->finish(manifest_.sources, index_, facts_.placement, issues_);
+    removed_.read_until(listed.first_sequence, listed.first_sequence + listed.sequences,
+                        [&](const RemovedRange& range) { partition.placement->remove(range); });
+    partition.placement->finish(manifest_.sources, index_, manifest_.row_tokens, facts_.placement, issues_);
     partition.placement.reset();
   }
 

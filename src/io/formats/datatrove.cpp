@@ -10,6 +10,7 @@
 #include "io/formats/flat_tokens.h"
 #include "io/formats/integer_array.h"
 #include "io/formats/readers.h"
+#include "io/formats/side_columns.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -106,7 +107,8 @@ OpenedShard open_datatrove(const InputFile& file, const ReadOptions& options, co
     check_last_end(shard.ids, metadata->tokens, metadata_file);
     shard.files.push_back(metadata_file.path);
   }
-  if (exists(sibling(file, "", ".loss"))) shard.not_carried.push_back("loss");
+  const InputFile loss = sibling(file, "", ".loss");
+  take_side_columns(shard, file, options, {}, exists(loss) ? std::optional(loss) : std::nullopt);
   return shard;
 }
 

@@ -7,6 +7,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/token_table.h"
 #include "shardpack/formats.h"
@@ -15,10 +16,18 @@
 
 namespace shardpack {
 
+/// A column of a data file in an NPY file of its own: labels in X.labels.npy beside X.npy.
+struct SideColumn {
+  std::string column;
+  std::string path, name;  ///< as of InputFile
+};
+
 /// An input file: where it is, and how messages and manifests name it (relative to the inputs' common root).
 struct InputFile {
   std::string path;
   std::string name;
+  std::vector<SideColumn>
+      columns{};  ///< ascending by column, whether or not they are carried; the group column is not among them
 };
 
 /// What opening a shard may use.

@@ -499,8 +499,13 @@ class BlockParser {
     if (token(value) == "Infinity") return values.add(kInfinity);
     if (token(value) == "-Infinity") return values.add(-kInfinity);
     const bool written_as_fraction = token(value).find_first_of(".eE") != std::string_view::npos;
-    if (written_as_fraction && value.get_double().get(fraction) == simdjson::SUCCESS) return values.add(fraction);
     const std::string place = index < 0 ? "" : fmt::format("[{}]", with_commas(index));
+    if (written_as_fraction && value.get_double().get(fraction) == simdjson::SUCCESS) {
+      if (column.alignment != Alignment::minus100) return values.add(fraction);
+      throw LineFault{fmt::format("{0}{1} is {2}; labels are token ids or -100, and --columns aligned,{0}:plain carries them as "
+                                  "any other column",
+                                  column.name, place, described(value))};
+    }
     throw LineFault{fmt::format("{}{} is {}; expected a number, whole ones within 64 bits, or true or false", column.name, place,
                                 described(value))};
   }

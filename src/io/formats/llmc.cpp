@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "io/formats/flat_tokens.h"
 #include "io/formats/readers.h"
+#include "io/formats/side_columns.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -125,6 +126,7 @@ OpenedShard open_llmc(const InputFile& file, const ReadOptions& options, const O
                       file.name, with_commas(shard.record_begin[1]), *begin_id));
     }
   }
+  take_side_columns(shard, file, options);
   return shard;
 }
 

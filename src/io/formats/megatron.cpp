@@ -24,6 +24,7 @@
 #include "io/formats/flat_tokens.h"
 #include "io/formats/integer_array.h"
 #include "io/formats/readers.h"
+#include "io/formats/side_columns.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -309,6 +310,7 @@ OpenedShard open_megatron(const InputFile& file, const ReadOptions& options, con
                 file.name, fmt::format("byte {}", with_commas(data_bytes)));
   }
   if (index.code == 7 && !options.dtype) check_not_floats(index, shard.ids);
+  take_side_columns(shard, file, options);
   return shard;
 }
 

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "io/formats/flat_tokens.h"
 #include "io/formats/readers.h"
+#include "io/formats/side_columns.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -54,6 +55,7 @@ OpenedShard open_npy(const InputFile& file, const ReadOptions& options, const Op
   } else {
     cut_flat(shard, file, options, context);
   }
+  take_side_columns(shard, file, options, header.shape);
   return shard;
 }
 

@@ -1,23 +1,26 @@
 // OLMo and dolma: X.npy without any NPY header, documents in X.csv.gz.
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
-#include <system_error>
 
 #include "io/formats/flat_tokens.h"
 #include "io/formats/readers.h"
+#include "io/formats/side_columns.h"
 #include "io/npy.h"
 
 namespace shardpack {
 
 namespace {
 /// The supervised layout keeps a mask of one byte a token beside token_ids_part_0000.npy, in labels_mask_part_0000.npy.
-bool has_labels_mask(const std::filesystem::path& path) {
+std::optional<InputFile> labels_mask_of(const InputFile& file) {
   constexpr std::string_view kIds = "token_ids_part";
+  const std::filesystem::path path = file.path;
   const std::string base = path.filename().string();
-  std::error_code ignored;
-  return base.starts_with(kIds) &&
-         std::filesystem::exists(path.parent_path() / ("labels_mask_part" + base.substr(kIds.size())), ignored);
+  if (!base.starts_with(kIds)) return std::nullopt;
+  const std::string mask = "labels_mask_part" + base.substr(kIds.size());
+  InputFile found{path.parent_path() / mask, std::filesystem::path(file.name).replace_filename(mask).string()};
+  return exists(found) ? std::optional(std::move(found)) : std::nullopt;
 }
 }  // namespace
 
@@ -28,8 +31,7 @@ OpenedShard open_olmo(const InputFile& file, const ReadOptions& options, const O
   shard.ids = open_ids(file, 0, options.dtype.value_or(IdType::u16));  // dolma's own default
   shard.files = {file.path};
   cut_flat(shard, file, options, context);
-
-  if (has_labels_mask(file.path)) shard.not_carried.push_back("labels_mask");
+  take_side_columns(shard, file, options, {}, labels_mask_of(file));
   return shard;
 }
 

@@ -3,6 +3,7 @@
 
 #include "io/formats/flat_tokens.h"
 #include "io/formats/readers.h"
+#include "io/formats/side_columns.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -13,6 +14,7 @@ OpenedShard open_flat(const InputFile& file, IdType type, const ReadOptions& opt
   shard.ids = open_ids(file, 0, type);
   shard.files = {file.path};
   cut_flat(shard, file, options, context);
+  take_side_columns(shard, file, options);
   return shard;
 }
 }  // namespace

@@ -86,13 +86,20 @@ std::optional<std::string> owner_of_column(const std::string& path) {
   };
   const std::filesystem::path named(stem);
   const std::string word = named.extension().string();  // with its dot
-  if (word.size() < 2 || word.find_first_not_of("0123456789", 1) == std::string::npos || has_boundaries(stem))
+  const bool is_list = std::any_of(kBoundaryLists.begin(), kBoundaryLists.end(),
+                                   [&](std::string_view list) { return list == word + std::string(kSuffix); });
+  if (word.size() < 2 || word.find_first_not_of("0123456789", 1) == std::string::npos || is_list || has_boundaries(stem))
     return std::nullopt;
   const std::string owner = without(stem, word);
-  for (const std::string_view suffix : {".npy", ".bin"}) {
+  for (const std::string_view suffix : {".npy", ".bin", ".ds"}) {
     if (std::string data = owner + std::string(suffix); is_file(data)) return data;
   }
   return has_boundaries(owner) ? file_with_stem(owner) : std::nullopt;
+}
+
+std::string column_of_name(const std::string& path) {
+  const std::string word = std::filesystem::path(path).stem().extension().string();
+  return word.empty() ? word : word.substr(1);
 }
 
 std::string missing_data_file_of(const std::string& path) {

@@ -468,7 +468,10 @@ TEST_CASE("headerless .npy without its csv asks, and --eos-id serves") {
   folder.write("labels_mask_part_0000.npy", std::string(11, '\1'));
   folder.write("token_ids_part_0000.csv.gz", gzip_member("0,11\n"));
   const std::string part = folder.write("token_ids_part_0000.npy", ids_of<std::uint16_t>(kThree));
-  CHECK(opener.open({part}).not_carried == std::vector<std::string>{"labels_mask"});
+  const ScannedSource masked = opener.open({part});
+  REQUIRE(masked.source->columns().size() == 1);
+  CHECK(masked.source->columns()[0].name == "loss_mask");
+  CHECK(masked.loss_tokens == 11);
 }
 
 TEST_CASE("an OLMo pair cut at any byte is refused") {
@@ -496,7 +499,10 @@ TEST_CASE("datatrove documents end where the index says") {
   folder.write("b.ds.metadata", "llama|4\n11\n11 T");
   CHECK(opener.sequences({wide}) == kThree);
   folder.write("b.ds.loss", std::string(11, '\1'));
-  CHECK(opener.open({wide}).not_carried == std::vector<std::string>{"loss"});
+  const ScannedSource masked = opener.open({wide});
+  REQUIRE(masked.source->columns().size() == 1);
+  CHECK(masked.source->columns()[0].name == "loss_mask");
+  CHECK(masked.loss_tokens == 11);
 
   const std::string lone = folder.write("c.ds", ids_of<std::uint16_t>(kThree));
   CHECK(opener.failure({lone}).code == ErrorCode::usage);

@@ -39,10 +39,11 @@ struct PlacementCase {
 
   std::vector<Issue> finish(const SequenceIndex* index = nullptr) {
     IssueList issues;
-    placement.finish(sources, index, totals, issues);
+    placement.finish(sources, index, kRowTokens, totals, issues);
     return issues.take();
   }
 
+  static constexpr Length kRowTokens = 8;
   std::vector<ManifestSource> sources{{.name = "x", .format = "", .sequences = 2, .tokens = 9, .hash = ""},
                                       {.name = "none", .format = "", .hash = ""},
                                       {.name = "y", .format = "", .sequences = 4, .tokens = 20, .hash = ""}};

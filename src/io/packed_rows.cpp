@@ -1,0 +1,146 @@
+#include "io/packed_rows.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/units.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+bool is_listed(const Column& column) { return column.kind == ColumnKind::list || column.kind == ColumnKind::text; }
+
+[[noreturn]] void fail(const std::string& shard, std::string_view what, std::int64_t row) {
+  throw Error(ErrorCode::bad_data, fmt::format("{}; shardpack verify tells more", what), shard,
+              row < 0 ? std::string() : fmt::format("row {}", with_commas(row)));
+}
+
+/// 0, ascending, up to `last`; one more than there are things.
+std::vector<std::int64_t> read_offsets(const PackedArray& array, std::int64_t count, std::int64_t last) {
+  std::vector<std::int64_t> offsets = array.read_all<std::int64_t>();
+  const bool sound = static_cast<std::int64_t>(offsets.size()) == count + 1 && offsets.front() == 0 && offsets.back() == last &&
+                     std::is_sorted(offsets.begin(), offsets.end());
+  if (!sound) fail(array.path(), "the offsets do not fit the manifest", -1);
+  return offsets;
+}
+
+}  // namespace
+
+PackedRows::PackedRows(const PackedDataset& dataset, const ManifestShard& shard, bool values)
+    : manifest_(dataset.manifest()),
+      shown_(dataset.folder() + "/" + shard.folder),
+      lengths_(dataset.open_array(shard, "seq_lengths")),
+      source_(dataset.open_array(shard, "seq_source")) {
+  if (dataset.has_array(shard, "seq_slots")) slots_.emplace(dataset.open_array(shard, "seq_slots"));
+  if (dataset.has_array(shard, "seq_added")) added_.emplace(dataset.open_array(shard, "seq_added"));
+  offsets_ = read_offsets(dataset.open_array(shard, "row_offsets"), shard.rows, shard.segments);
+  if (source_.row_elements() != 3) fail(shown_, "seq_source does not have three numbers a segment", -1);
+  for (const Column& column : manifest_.columns) {
+    ColumnArrays& arrays = columns_.emplace_back();
+    if (!values && !is_listed(column)) continue;
+    const PackedArray& array = arrays.values.emplace(dataset.open_array(shard, column.name));
+    const std::int64_t expected = column.kind == ColumnKind::token ? manifest_.row_tokens : 1;
+    if (array.type() != column.type || array.row_elements() != expected)
+      fail(array.path(), "not of the shape and type that the manifest says", -1);
+    if (is_listed(column)) {
+      const PackedArray begin = dataset.open_array(shard, column.name + std::string(kOffsetsSuffix));
+      arrays.begin = read_offsets(begin, shard.segments, array.rows());
+    }
+  }
+  if (!values) return;
+  ids_.emplace(dataset.open_array(shard, "input_ids"));
+  if (ids_->row_elements() != manifest_.row_tokens || info(ids_->type()).name != info(manifest_.id_type).name)
+    fail(ids_->path(), "not of the shape and type that the manifest says", -1);
+}
+
+std::int64_t PackedRows::rows_in_block(std::int64_t first_row, std::int64_t slots) const {
+  return std::clamp<std::int64_t>(slots / manifest_.row_tokens, 1, rows() - first_row);
+}
+
+RowBlock PackedRows::read(std::int64_t first_row, std::int64_t rows) const {
+  RowBlock block;
+  block.first_row = first_row;
+  block.first_segment = offsets_[static_cast<std::size_t>(first_row)];
+  block.rows = rows;
+  block.row_tokens = manifest_.row_tokens;
+  block.id_type = manifest_.id_type;
+  for (std::int64_t row = first_row; row <= first_row + rows; ++row)
+    block.row_begin.push_back(offsets_[static_cast<std::size_t>(row)] - block.first_segment);
+  read_segments(block);
+  if (!ids_) return block;
+  block.ids.resize(static_cast<std::size_t>(rows * block.row_tokens * info(block.id_type).bytes));
+  ids_->read_bytes(first_row, block.ids);
+  for (std::size_t c = 0; c < columns_.size(); ++c) block.columns.push_back(read_column(c, block));
+  return block;
+}
+
+void PackedRows::read_segments(RowBlock& block) const {
+  const std::int64_t count = block.row_begin.back();
+  const std::vector<std::int32_t> lengths = lengths_.read<std::int32_t>(block.first_segment, count);
+  const std::vector<std::int64_t> source = source_.read<std::int64_t>(block.first_segment, count);
+  const std::vector<std::int32_t> slots = slots_ ? slots_->read<std::int32_t>(block.first_segment, count) : lengths;
+  std::vector<std::uint8_t> added(static_cast<std::size_t>(count));
+  if (added_) added = added_->read<std::uint8_t>(block.first_segment, count);
+  block.segments.resize(static_cast<std::size_t>(count));
+  for (std::size_t s = 0; s < block.segments.size(); ++s) {
+    RowSegment& segment = block.segments[s];
+    segment.added = static_cast<std::uint8_t>(added[s] & (kAddedBos | kAddedEos));
+    segment.slots = slots[s];
+    segment.tokens = lengths[s] - (segment.added & 1) - (segment.added >> 1);
+    segment.file = static_cast<std::int32_t>(
+        std::clamp<std::int64_t>(source[3 * s], -1, static_cast<std::int64_t>(manifest_.sources.size())));
+    segment.record = source[3 * s + 1];
+    segment.first_token = source[3 * s + 2];
+  }
+  for (std::int64_t row = 0; row < block.rows; ++row) check_row(block, row);
+}
+
+void PackedRows::check_row(const RowBlock& block, std::int64_t row) const {
+  std::int64_t slots = 0;
+  const auto begin = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row)]);
+  const auto end = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row) + 1]);
+  for (std::size_t s = begin; s < end; ++s) {
+    const RowSegment& segment = block.segments[s];
+    if (segment.tokens < 0 || segment.length() > segment.slots)
+      fail(shown_, "a segment of impossible length", block.first_row + row);
+    slots += segment.slots;
+    const bool known = segment.file >= 0 && segment.file < static_cast<std::int32_t>(manifest_.sources.size());
+    const ManifestSource* const file = known ? &manifest_.sources[static_cast<std::size_t>(segment.file)] : nullptr;
+    const bool there = known && segment.record >= 0 && segment.record < file->sequences && segment.first_token >= 0 &&
+                       segment.tokens <= file->tokens && segment.first_token <= file->tokens - segment.tokens;
+    if (!there) fail(shown_, "a segment of a record that the sources do not have", block.first_row + row);
+  }
+  if (slots > block.row_tokens) fail(shown_, "the segments take more slots than a row has", block.first_row + row);
+}
+
+ColumnValues PackedRows::read_column(std::size_t c, const RowBlock& block) const {
+  const Column& column = manifest_.columns[c];
+  const ColumnArrays& arrays = columns_[c];
+  ColumnValues result;
+  std::int64_t first = block.first_row, count = block.rows;
+  if (column.kind != ColumnKind::token) {
+    first = block.first_segment;
+    count = block.row_begin.back();
+  }
+  if (is_listed(column)) {
+    const auto begin = arrays.begin.begin() + first;
+    result.begin.assign(begin, begin + count + 1);
+    first = result.begin.front();
+    count = result.begin.back() - first;
+  }
+  const std::int64_t elements = column.kind == ColumnKind::token ? block.row_tokens : 1;
+  result.bytes.resize(static_cast<std::size_t>(count * elements * info(column.type).bytes));
+  arrays.values->read_bytes(first, result.bytes);
+  return result;
+}
+
+std::int64_t PackedRows::value_count(std::size_t column, std::int64_t segment) const {
+  const std::vector<std::int64_t>& begin = columns_[column].begin;
+  return begin[static_cast<std::size_t>(segment) + 1] - begin[static_cast<std::size_t>(segment)];
+}
+
+}  // namespace shardpack

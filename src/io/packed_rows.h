@@ -1,0 +1,50 @@
+// Rows of a packed shard read back as the blocks that they were written from.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "io/packed_dataset.h"
+#include "shardpack/packed_row.h"
+
+namespace shardpack {
+
+/// One shard, its arrays open. Immutable after construction, so thread-safe. Memory: 8 bytes a row, and 8 a segment for each
+/// column of kind list and text. Trusts nothing: what could lead a reader astray is Error{bad_data}.
+class PackedRows {
+ public:
+  /// \param values  also read ids and columns, else segments alone
+  PackedRows(const PackedDataset& dataset, const ManifestShard& shard, bool values);
+
+  std::int64_t rows() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }
+  std::int64_t segments() const { return offsets_.back(); }
+
+  /// Rows of about `slots` slots from `first_row` on, at least one.
+  std::int64_t rows_in_block(std::int64_t first_row, std::int64_t slots) const;
+
+  /// Rows [first_row, first_row + rows). Every segment names a source record of the manifest, and lies in its row.
+  RowBlock read(std::int64_t first_row, std::int64_t rows) const;
+
+  /// How many values segment `segment` has in a column of kind list or text.
+  std::int64_t value_count(std::size_t column, std::int64_t segment) const;
+
+ private:
+  struct ColumnArrays {
+    std::optional<PackedArray> values;
+    std::vector<std::int64_t> begin;  // list, text: of each segment, and the end
+  };
+
+  void read_segments(RowBlock& block) const;
+  void check_row(const RowBlock& block, std::int64_t row) const;
+  ColumnValues read_column(std::size_t column, const RowBlock& block) const;
+
+  const Manifest& manifest_;
+  std::string shown_;  // the shard's folder
+  PackedArray lengths_, source_;
+  std::optional<PackedArray> slots_, added_, ids_;
+  std::vector<std::int64_t> offsets_;  // of rows, in segments
+  std::vector<ColumnArrays> columns_;  // as the manifest's
+};
+
+}  // namespace shardpack

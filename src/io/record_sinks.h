@@ -1,0 +1,13 @@
+// The two kinds of record sinks: lines of text, and flat arrays.
+#pragma once
+
+#include "io/record_sink.h"
+
+namespace shardpack {
+
+std::unique_ptr<RecordSink> make_line_sink(const RecordSinkSettings& settings, const std::string& folder, const std::string& stem,
+                                           const RunContext& context);
+std::unique_ptr<RecordSink> make_array_sink(const RecordSinkSettings& settings, const std::string& folder,
+                                            const std::string& stem, const RunContext& context);
+
+}  // namespace shardpack
