@@ -1,5 +1,6 @@
 // The two baselines in input order. They make rows straight from the items; the plan is what their rows amount to.
 #include <algorithm>
+#include <functional>
 
 #include "base/checked.h"
 #include "shardpack/assignment.h"

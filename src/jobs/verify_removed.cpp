@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 #include "base/units.h"
 #include "jobs/verify_placement.h"

@@ -3,6 +3,7 @@
 // Input: a byte that chooses the document, then its text.
 #include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>

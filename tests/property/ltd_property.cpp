@@ -1,6 +1,7 @@
 // The schedule in whole numbers against the released scheduler's arithmetic in doubles.
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "shardpack/ltd_schedule.h"

@@ -2,6 +2,7 @@
 // order is sorted, expected where it is random; every figure follows from the mix.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 
 #include "base/checked.h"

@@ -6,6 +6,7 @@
 #include <arrow/util/key_value_metadata.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <cstring>
 #include <span>
 #include <utility>

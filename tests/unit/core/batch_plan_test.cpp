@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "base/rng.h"
 #include "core/batching/steps.h"

@@ -1,8 +1,11 @@
 #include "shardpack/ltd_schedule.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 #include "shardpack/error.h"
 #include "support/catch.h"

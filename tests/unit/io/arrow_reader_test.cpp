@@ -8,6 +8,8 @@
 #include <parquet/api/writer.h>
 #include <parquet/arrow/writer.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <vector>

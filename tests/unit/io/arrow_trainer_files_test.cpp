@@ -1,5 +1,6 @@
 // Shards as trainers read them, through the sinks and back: what a reader gets is what the conversion gave, however the rows came
 // in blocks and are read in blocks.
+#include <algorithm>
 #include <filesystem>
 
 #include "base/hash.h"

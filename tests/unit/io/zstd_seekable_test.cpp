@@ -2,6 +2,7 @@
 #include "io/zstd_seekable.h"
 
 #include <zstd.h>
+#include <algorithm>
 #include <span>
 
 #include <string>

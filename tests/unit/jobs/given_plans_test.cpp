@@ -1,6 +1,7 @@
 // pack --plan: the same bytes as the plan's own run, and nothing packed by a plan that is not of these data and options.
 #include "jobs/given_plans.h"
 
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>

@@ -1,4 +1,5 @@
 // inspect: what it reads of a dataset equals what was packed; the report shows it within 100 columns.
+#include <algorithm>
 #include <sstream>
 
 #include "report/inspect_report.h"

@@ -1,5 +1,6 @@
 // pack after an interruption: what was finished is kept, the rest is done again, and the bytes are those of an undisturbed run.
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <stop_token>

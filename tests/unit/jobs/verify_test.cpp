@@ -1,9 +1,12 @@
 // verify: valid datasets of every kind pass; whatever is damaged, missing, extra or untrue is found, by hashes where they are
 // left alone and by logic where they were made to match.
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <memory>
+#include <utility>
 
 #include "shardpack/jobs.h"
 #include "shardpack/thread_pool.h"

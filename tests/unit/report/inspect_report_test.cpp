@@ -1,4 +1,5 @@
 // A row as a picture and a table, and the verdict of verify, to the letter.
+#include <algorithm>
 #include <sstream>
 
 #include "report/inspect_report.h"
