@@ -1,0 +1,32 @@
+#include "jobs/conservation.h"
+
+#include "base/checked.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+void check_conservation(const Manifest& manifest, bool resumed) {
+  std::int64_t sequences = manifest.sequences, tokens = manifest.tokens, loss_tokens = manifest.loss_tokens;
+  for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause) {
+    if (cause == static_cast<std::size_t>(RemovalCause::padding)) continue;  // was never part of the source tokens
+    if (cause != static_cast<std::size_t>(RemovalCause::truncated)) sequences += manifest.removed[cause].sequences;
+    tokens += manifest.removed[cause].tokens;
+    loss_tokens += manifest.removed[cause].loss_tokens;
+  }
+  ensure(sequences == manifest.source_sequences, "source sequences differ from packed plus removed ones");
+  ensure(tokens == manifest.source_tokens + manifest.added_bos + manifest.added_eos,
+         "source plus added tokens differ from packed plus removed ones");
+  if (!(manifest.source_fingerprint == manifest.packed_fingerprint + manifest.removed_fingerprint)) {
+    if (resumed) {
+      throw Error(
+          ErrorCode::bad_data,
+          "the finished shards are not of these inputs: one was changed while the interrupted run read it, and changed back; "
+          "they are removed, so run again");
+    }
+    throw Error(ErrorCode::internal,
+                "the packed tokens are not the tokens that were scanned; if no input was changed meanwhile, please report it");
+  }
+  ensure(loss_tokens == manifest.source_loss_tokens, "source loss tokens differ from packed plus removed ones");
+}
+
+}  // namespace shardpack

@@ -1,0 +1,100 @@
+#include "jobs/pack_settings.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+
+#include "base/checked.h"
+#include "base/units.h"
+#include "io/trainer_files.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+/// How the dataset's columns become the preset's. \throws Error{usage} when they cannot, Error{bad_data} for ids that do not fit
+OutputRules rules_of_output(const PackOptions& options, const Manifest& manifest) {
+  const Preset& preset = find_preset(options.preset);
+  OutputRules rules = output_rules(preset, *options.container, manifest.columns, manifest.id_type);
+  rules.row_tokens = manifest.row_tokens;
+  rules.position_start = static_cast<std::uint32_t>(options.position_start);
+  rules.eos_id = static_cast<std::uint32_t>(options.read.eos_id.value_or(0));
+  rules.refuses_inner_eos = preset.ends_in_eos && !options.allow_inner_eos;
+  const std::int64_t largest = std::max({manifest.id_max, manifest.pad_id, options.read.eos_id.value_or(0)});
+  if (!rules.native() && largest > std::numeric_limits<std::int32_t>::max()) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("the token id {} takes more than the 31 bits that --for {} has for it; --for native "
+                            "has 32",
+                            with_commas(largest), preset.name));
+  }
+  return rules;
+}
+
+/// The shards that will be written: each of a partition, the last one's extra rows on their own.
+std::int64_t count_shards(const std::vector<Partition>& partitions, const TailRows& tail, std::int64_t rows_per_shard) {
+  std::int64_t shards = ceil_div(tail.extra, rows_per_shard);
+  for (const Partition& partition : partitions) shards += ceil_div(partition.kept_rows(), rows_per_shard);
+  return shards;
+}
+
+}  // namespace
+
+RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& manifest, const std::vector<Partition>& partitions,
+                                 const PlanningTotals& totals, const TailRows& tail) {
+  RewriteSettings settings{
+      .row_tokens = manifest.row_tokens,
+      .segment_multiple = options.policy.segment_multiple,
+      .unslotted = unslotted_tokens(options.policy.slot_rule),
+      .max_segments = manifest.plan.max_segments,
+      .max_segments_in_row = static_cast<std::int32_t>(totals.max_segments_in_row),
+      .id_type = manifest.id_type,
+      .fill = {.pad = static_cast<std::uint32_t>(*options.pad_id),
+               .bos = static_cast<std::uint32_t>(options.read.bos_id.value_or(0)),
+               .eos = static_cast<std::uint32_t>(options.read.eos_id.value_or(0))},
+      .position_start = static_cast<std::uint32_t>(options.position_start),
+      .derived = options.derived,
+      .write_added = totals.added_eos + totals.added_bos > 0,
+      .write_slots = totals.gaps_in_segments,
+      .zstd_level = options.zstd_level,
+      .shard_bytes = options.shard_bytes,
+      .columns = manifest.columns,
+      .single_segments = options.policy.overlong == Overlong::truncate && options.policy.truncate_side == TruncateSide::start,
+      .output = rules_of_output(options, manifest),
+  };
+  settings.shards = count_shards(partitions, tail, settings.rows_per_shard());
+  return settings;
+}
+
+std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& settings) {
+  if (settings.zstd_level > 0 || settings.output.container == Container::parquet) return 0;
+  std::int64_t segment_bytes = 4 + 24 + (settings.write_added ? 1 : 0) + (settings.write_slots ? 4 : 0);
+  for (const Column& column : settings.columns)
+    segment_bytes += column.kind == ColumnKind::token ? 0 : info(column.type).bytes;  // of lists their number is not known
+  return checked_add(checked_mul(manifest.rows, settings.row_bytes() + 8, "output bytes"),
+                     checked_mul(manifest.segments, segment_bytes, "output bytes"), "output bytes");
+}
+
+std::string parent_of(const std::string& output) {
+  std::filesystem::path path = std::filesystem::absolute(output).lexically_normal();
+  if (!path.has_filename()) path = path.parent_path();  // "packed/"
+  return path.parent_path().string();
+}
+
+void check_free_space(const std::string& output, std::int64_t needed) {
+  struct statvfs status {};
+  if (::statvfs(parent_of(output).c_str(), &status) != 0) return;  // the writes will tell
+  const auto free = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
+  if (needed > free) {
+    throw Error(ErrorCode::io,
+                fmt::format("the packed dataset takes {} and {} are free; free some space, choose another place with -o, or use "
+                            "--no-derived or --compress zstd",
+                            short_bytes(needed), short_bytes(free)),
+                output);
+  }
+}
+
+}  // namespace shardpack

@@ -1,0 +1,28 @@
+// What the options of pack amount to when rows are written: columns, types, names, bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "jobs/partitions.h"
+#include "jobs/rewrite.h"
+#include "jobs/tail.h"
+
+namespace shardpack {
+
+/// How all shards are written. \throws Error{usage} when the dataset's columns cannot become the preset's, Error{bad_data} for
+/// ids that do not fit
+RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& manifest, const std::vector<Partition>& partitions,
+                                 const PlanningTotals& totals, const TailRows& tail);
+
+/// Bytes of all shards; 0 with compression, when it is not known before. Rows without padding count as full ones.
+std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& settings);
+
+/// \throws Error{io} when the folder that `output` is made in has not as many bytes left
+void check_free_space(const std::string& output, std::int64_t needed);
+
+/// The folder that `output` is made in.
+std::string parent_of(const std::string& output);
+
+}  // namespace shardpack
