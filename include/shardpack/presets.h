@@ -30,7 +30,7 @@ enum class OutputSource : std::uint8_t {
   targets,       ///< the labels, 0 where they are -100
   target_ids,    ///< segment ids, 0 where the label is -100
   segment_ids,   ///< 1..k, 0 on padding
-  position_ids,  ///< anew in every segment, 0 on padding
+  position_ids,  ///< anew in every segment; the first one's on padding
   ones,          ///< 1 for every token
   seq_lengths,   ///< one a segment
   seq_ends,      ///< the same, and what is left of the row as one more: they add up to the row

@@ -39,8 +39,6 @@ constexpr OutputColumn kBridgeColumns[]{
     {"input_ids", ids}, {"loss_mask", loss_mask, ValueType::i8}, {"seq_start_id", seq_starts}};
 constexpr OutputColumn kLlamaFactoryColumns[]{
     {"input_ids", ids}, {"attention_mask", segment_ids}, {"position_ids", position_ids}, {"labels", labels}};
-constexpr OutputColumn kAxolotlColumns[]{
-    {"input_ids", ids}, {"attention_mask", ones, ValueType::i8}, {"position_ids", position_ids}, {"labels", labels}};
 constexpr OutputColumn kTorchtuneColumns[]{{"tokens", ids, ValueType::i64},
                                            {"labels", labels, ValueType::i64},
                                            {"input_pos", position_ids, ValueType::i64},
@@ -68,13 +66,15 @@ gives cu_seqlens. Labels, where there are any, are as in the sources: leave out 
 model = AutoModelForCausalLM.from_pretrained(..., attn_implementation="flash_attention_2")    # or "flex_attention"
 Trainer(model, TrainingArguments(per_device_train_batch_size=1, ...), train_dataset=data, data_collator=default_data_collator)
 There is no attention_mask, and none may be added: the model tells segments apart by position_ids that begin again. With
-FlashAttention it does so at batch size 1 alone.)"},
+FlashAttention it does so at batch size 1 alone; in a loop of your own say model(..., use_cache=False), for with a cache
+the other attentions do not look.)"},
     {.name = "mlm",
      .summary = "masked language models: full rows with segment_ids, masked anew every epoch",
      .containers = kDatasets,
      .columns = kMlmColumns,
      .group_rows = 1000,
      .train_with = R"(data = datasets.load_from_disk("OUT")    # Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
+model = AutoModelForMaskedLM.from_pretrained(..., attn_implementation="sdpa")    # eager would add True and False to the scores
 TrainingArguments(remove_unused_columns=False, ...), DataCollatorForLanguageModeling(tokenizer) on input_ids alone, and beside it
 s = batch.pop("segment_ids"); batch["attention_mask"] = ((s[:, :, None] == s[:, None, :]) & (s[:, None, :] > 0))[:, None]
 A token sees those of its own segment, and 0 is padding. No token of padding may be chosen for masking: the pad id must be the
@@ -126,14 +126,16 @@ attention_mask is 1..k for the sequences of a row and 0 for padding, as neat pac
     {.name = "axolotl",
      .summary = "Axolotl: rows without padding, position_ids that restart",
      .containers = kParquet,
-     .columns = kAxolotlColumns,
+     .columns = kHfColumns,  // an attention_mask, even of ones, would end the search for segments in the positions
      .labels = LabelRule::first_hidden,
      .ragged = true,
      .group_rows = 1000,
      .train_with = R"(datasets:
   - path: OUT
     ds_type: parquet
-    type:    # empty: tokenized already
+    type:    # empty
+skip_prepare_dataset: true    # the rows are ready; without it axolotl asks for an attention_mask, which would join the segments
+remove_unused_columns: false
 sample_packing: false    # true would overwrite position_ids
 micro_batch_size: 1
 sequence_len: LENGTH
@@ -146,7 +148,8 @@ flash_attention: true)"},
      .group_rows = 1000,
      .train_with = R"(data = datasets.load_dataset("parquet", data_files="OUT/*.parquet", split="train").with_format("torch")
 collate with torchtune.data.padded_collate_packed; packed: True is not set, for the rows are packed
-Labels are those of the next token, -100 is ignored. Padding is the last of seq_lens.)"},
+Labels are those of the next token, -100 is ignored. Padding is the last of seq_lens. Recipes up to release 0.6.1 shift labels
+once more, and across segments: take them from the main branch, or leave the line out that begins labels = torch.hstack.)"},
     {.name = "maxtext",
      .summary = "MaxText: inputs and targets with segmentation and position",
      .containers = kParquet,
@@ -154,8 +157,11 @@ Labels are those of the next token, -100 is ignored. Padding is the last of seq_
      .labels = LabelRule::shifted,
      .group_rows = 1000,
      .train_with =
-         R"(dataset_type: grain, grain_file_type: parquet, grain_train_files: OUT/*.parquet, max_target_length: LENGTH, packing: False
-The columns are those of a packed batch: targets are shifted already, segmentations count from 1 and are 0 on padding.)"},
+         R"(files = [grain.experimental.ParquetIterDataset(path) for path in sorted(glob("OUT/*.parquet"))]
+rows = grain.experimental.InterleaveIterDataset(files, cycle_length=16).batch(BATCH)
+A row is one of a packed batch of length LENGTH: hand it to the train step in place of what create_data_iterator makes. MaxText's
+own pipelines (grain_train_files and the like) read one column and pack it anew, which would lose the boundaries.
+Targets are shifted already, segmentations count from 1 and are 0 on padding.)"},
 };
 
 }  // namespace

@@ -233,7 +233,9 @@ class Conversion {
       for (std::size_t i = 0; i < out.size(); ++i) out[i] = static_cast<Out>(labels_[i] != kNoLoss ? labels_[i] : 0);
       return;
     }
-    std::fill(out.begin(), out.end(), Out{0});
+    // Trainers that find segments by the lowest position take each empty slot for one of its own; a lower number there would hide
+    // the rest.
+    std::fill(out.begin(), out.end(), static_cast<Out>(source == OutputSource::position_ids ? rules_.position_start : 0));
     for (const Segment& segment : segments_) {
       Out* const own = out.data() + segment.to;
       if (source == OutputSource::position_ids) {

@@ -95,7 +95,7 @@ def expected_row(preset, segments, has_labels):
         return {"input_ids": padded(ids, PAD), "attention_mask": padded(numbers, 0), "position_ids": padded(positions, 0),
                 "labels": padded(first_hidden, NONE)}
     if preset == "axolotl":
-        return {"input_ids": ids, "attention_mask": [1] * len(ids), "position_ids": positions, "labels": first_hidden}
+        return {"input_ids": ids, "position_ids": positions, "labels": first_hidden}
     if preset == "torchtune":
         return {"tokens": padded(ids, PAD), "labels": padded(next_ones, NONE), "input_pos": padded(positions, 0),
                 "seq_lens": lengths + ([rest] if rest else [])}

@@ -19,11 +19,10 @@ except ImportError:
 from preset_oracle import EOS, L, NONE, PAD, expected_row, npy, run, segments_of_shards, sequences, write_jsonl
 
 TOOL = sys.argv[1]
-DTYPES = {"loss_mask": pa.int8(), ("axolotl", "attention_mask"): pa.int8()}
 
 
 def dtype(preset, column):
-    return pa.int64() if preset == "torchtune" else DTYPES.get((preset, column), DTYPES.get(column, pa.int32()))
+    return pa.int64() if preset == "torchtune" else pa.int8() if column == "loss_mask" else pa.int32()
 
 
 def rows_of_arrow(folder):

@@ -67,10 +67,11 @@ Numbers numbers(const ListValues& list, std::size_t row) {
 }
 
 Output convert(std::string_view preset, const std::vector<Column>& columns = {}, const std::vector<ColumnValues>& values = {},
-               std::int64_t refused_eos = -1) {
+               std::int64_t refused_eos = -1, std::uint32_t position_start = 0) {
   const Preset& chosen = find_preset(preset);
   OutputRules rules = output_rules(chosen, chosen.containers.front(), columns, IdType::u16);
   rules.row_tokens = kRow;
+  rules.position_start = position_start;
   rules.refuses_inner_eos = refused_eos >= 0;
   rules.eos_id = static_cast<std::uint32_t>(refused_eos);
   RowBlock block = block_of(values);
@@ -125,6 +126,18 @@ TEST_CASE("without labels the ids are the labels, and the first of every segment
   CHECK(hf.first_values.empty());
 }
 
+TEST_CASE("positions that start later do so on padding too, and nothing is below the first of a segment") {
+  CHECK(convert("hf", {}, {}, -1, 2).columns.at("position_ids") ==
+        std::vector<Numbers>{{2, 3, 4, 2, 3, 2, 2, 2}, {2, 3, 4, 5, 6, 7, 8, 9}});
+}
+
+TEST_CASE("an attention mask beside positions would join what they tell apart") {
+  const Output axolotl = convert("axolotl");
+  CHECK(axolotl.columns.size() == 3);
+  CHECK(axolotl.columns.count("attention_mask") == 0);
+  CHECK(axolotl.columns.at("position_ids") == std::vector<Numbers>{{0, 1, 2, 0, 1}, {0, 1, 2, 3, 4, 5, 6, 7}});
+}
+
 TEST_CASE("labels of the sources are kept, and what is hidden of them is counted and given back") {
   const Output hf = convert("hf", kLabels, {label_values()});
   CHECK(hf.columns.at("labels") ==
@@ -162,10 +175,9 @@ TEST_CASE("shifted labels end every segment with nothing to learn") {
   CHECK(text.columns.at("targets_segmentation") == std::vector<Numbers>{{1, 0, 0, 2, 0, 0, 0, 0}, {0, 1, 1, 1, 1, 1, 1, 0}});
 }
 
-TEST_CASE("numbered masks, masks of ones and starts") {
+TEST_CASE("numbered masks") {
   CHECK(convert("llamafactory").columns.at("attention_mask") ==
         std::vector<Numbers>{{1, 1, 1, 2, 2, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1, 1}});
-  CHECK(convert("axolotl").columns.at("attention_mask") == std::vector<Numbers>{{1, 1, 1, 1, 1}, {1, 1, 1, 1, 1, 1, 1, 1}});
   CHECK(convert("mlm").columns.at("segment_ids") == std::vector<Numbers>{{1, 1, 1, 2, 2, 0, 0, 0}, {1, 1, 1, 1, 1, 1, 1, 1}});
 }
 
