@@ -27,6 +27,8 @@ struct BatchManifest {
   std::vector<std::pair<std::string, std::string>> read_options;
 
   std::int64_t real_tokens = 0, padded_tokens = 0;  ///< over all epochs
+  std::string loss_column;                          ///< "" where no column tells which tokens take part in the loss
+  std::int64_t label_tokens = 0;                    ///< of the real tokens, those that take part in the loss
   double padded_squares = 0;                        ///< over all epochs
   std::int64_t shapes = 0, largest_batch = 0;       ///< the most of any epoch; largest_batch in padded tokens
   double imbalance = 1, free_imbalance = 1;         ///< of the worst epoch

@@ -92,8 +92,9 @@ struct BatchSelection {
   BatchItems items;
   std::vector<std::int64_t> sequences;  ///< ordinal of each item
   RemovedCounts removed{};
-  std::int64_t tokens = 0;  ///< of all items
-  bool cut = false;         ///< some item is shorter than its sequence
+  std::int64_t tokens = 0;                  ///< of all items
+  std::vector<std::int64_t> loss_tokens{};  ///< of each item; empty where no column tells them
+  bool cut = false;                         ///< some item is shorter than its sequence
 };
 
 /// Lengths in tokens, the empty ones included. `policy`: row_tokens is the longest that a batch takes (0 = no limit); over-long

@@ -22,9 +22,17 @@ struct InspectOptions {
   std::optional<std::int64_t> sequence;  ///< record ordinal over all sources
 };
 
+/// How long ranks wait for each other in the shape that rows were packed for: attention of the dearest rank against the mean one,
+/// over all whole micro-steps of the planned rows.
+struct RowWaits {
+  TrainingShape shape;
+  double imbalance = 1, bound = 1;  ///< as the rows lie; what no order and no composition of them brings it under
+};
+
 /// A packed dataset as a whole.
 struct DatasetView {
   Manifest manifest;
+  std::optional<RowWaits> waits;     ///< nothing for one rank
   LengthHistogram segments_in_rows;  ///< over the planned rows
   /// Of manifest.options, those that are not what pack does by default.
   std::vector<std::pair<std::string, std::string>> chosen_options;

@@ -92,6 +92,12 @@ struct StepBalance {
   double shuffled = 1, balanced = 1;  ///< imbalance in these orders
   double variation = 0;               ///< standard deviation / mean of the rows' costs
 };
+/// Tokens that take part in the loss, over the whole steps of an epoch.
+struct StepLoss {
+  double mean = 0;                   ///< a step
+  std::int64_t least = 0, most = 0;  ///< of any step
+  std::int64_t least_of_rank = 0;    ///< of any rank in any micro-step: where it is 0, a loss that is divided by it is no number
+};
 struct StepFigures {
   TrainingShape shape;
   std::int64_t steps = 0, rows_over = 0;  ///< whole steps an epoch; rows that fill none
@@ -100,6 +106,7 @@ struct StepFigures {
   double bound = 1;                       ///< no order and no composition of the rows brings it under this
   StepBalance planned;
   std::optional<StepBalance> exchanged;  ///< with PackOptions::balance_attention
+  std::optional<StepLoss> loss;          ///< when a column tells it, and rows are written
 };
 
 struct PackResult {

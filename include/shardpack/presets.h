@@ -64,6 +64,8 @@ struct Preset {
   bool ends_in_eos = false;        ///< EOS is what tells segments apart: appended where missing, and padding too
   std::int64_t group_rows = 0;     ///< Parquet: rows of a row group
   std::string_view file_suffix{};  ///< Parquet: of the files; ".parquet" where it says nothing
+  std::string_view shuffled_by{};  ///< who takes the rows in an order of its own; empty where whoever reads them decides
+  std::string_view keep_order{};   ///< the setting under which it takes them as they are written; empty where there is none
   /// How to train with it. OUT, LENGTH and 0000N stand for the output, its row length and its number of files.
   std::string_view train_with{};
 };

@@ -348,8 +348,7 @@ constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan
                      kLint = set_of(Command::lint), kFormats = set_of(Command::formats);
 constexpr CommandSet kOnePath = kVerify | kInspect | kUnpack | kLint;
 constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned | kBatch, kBatching = kBatch | kSweep,
-                     kWorkers = kReaders | kOnePath | kLtd,
-                     kAll = kWorkers | kFormats | set_of(Command::version), kNone = 0;
+                     kWorkers = kReaders | kOnePath | kLtd, kAll = kWorkers | kFormats | set_of(Command::version), kNone = 0;
 
 using S = Settings;
 using V = OptionValue;
@@ -693,7 +692,7 @@ constexpr Option kOptions[] = {
     {"--ids-column", "NAME", "input_ids", Section::reading, kReaders | kInspect, kNone, Kind::plain,
      "the column that holds the token ids (JSON lines: the key)",
      [](S& s, const V& v) { s.pack.read.ids_column = text(v); }},
-    {"--columns", "A,B", "aligned", Section::reading, kScan | kPack, kNone, Kind::plain,
+    {"--columns", "A,B", "aligned", Section::reading, kScan | kPack | kBatch, kNone, Kind::plain,
      "columns to carry beside the ids: aligned (those with a value for each token, and single numbers), all, none, or names; "
      "aligned,NAME adds one. NAME:KIND says what it is (token, sequence, list, text), NAME:KIND:ALIGNMENT what its values speak "
      "of (plain, minus100, target-shifted)",

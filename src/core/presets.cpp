@@ -62,6 +62,7 @@ gives cu_seqlens. Labels, where there are any, are as in the sources: leave out 
      .columns = kHfColumns,
      .labels = LabelRule::first_hidden,
      .group_rows = 1000,
+     .shuffled_by = "the Trainer of transformers",
      .train_with = R"(data = datasets.load_from_disk("OUT")    # Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
 model = AutoModelForCausalLM.from_pretrained(..., attn_implementation="flash_attention_2")    # or "flex_attention"
 Trainer(model, TrainingArguments(per_device_train_batch_size=1, ...), train_dataset=data, data_collator=default_data_collator)
@@ -73,6 +74,7 @@ the other attentions do not look.)"},
      .containers = kDatasets,
      .columns = kMlmColumns,
      .group_rows = 1000,
+     .shuffled_by = "the Trainer of transformers",
      .train_with = R"(data = datasets.load_from_disk("OUT")    # Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
 model = AutoModelForMaskedLM.from_pretrained(..., attn_implementation="sdpa")    # eager would add True and False to the scores
 TrainingArguments(remove_unused_columns=False, ...), DataCollatorForLanguageModeling(tokenizer) on input_ids alone, and beside it
@@ -86,6 +88,7 @@ tokenizer's own.)"},
      .labels = LabelRule::as_they_are,
      .ragged = true,
      .group_rows = 1000,
+     .shuffled_by = "TRL's SFTTrainer",
      .train_with = R"(data = datasets.load_from_disk("OUT")    # Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
 SFTConfig(packing=False, padding_free=True, max_length=None, dataset_kwargs={"skip_prepare_dataset": True},
           model_init_kwargs={"attn_implementation": "flash_attention_2"}, ...)
@@ -96,6 +99,7 @@ packing=True would pack again and lose the boundaries. The collator hides the fi
      .columns = kMegatronColumns,
      .needs_eos_id = true,
      .ends_in_eos = true,
+     .shuffled_by = "Megatron-LM's GPT dataset",
      .train_with = R"(--data-path OUT/train-00000-of-0000N ... (without .bin) --seq-length LENGTH
 --reset-position-ids --reset-attention-mask --eod-mask-loss
 Every sequence ends in EOD, which is the padding too: these three flags keep sequences apart, and without them they are not.
@@ -110,6 +114,7 @@ LENGTH is the row length that was packed for: then every sample is one row, in w
      .needs_eos_id = true,
      .group_rows = 500,
      .file_suffix = ".idx.parquet",
+     .shuffled_by = "Megatron-Bridge's packed dataset",
      .train_with = R"(PackedSequenceSpecs(packed_sequence_size=LENGTH, packed_train_data_path="OUT/train-*.idx.parquet",
                     packed_metadata_path="OUT/packed_metadata.jsonl")
 A sequence of n tokens takes n - 1 slots: the collator makes n - 1 inputs and targets of it. The mask is that of the targets.)"},
@@ -118,6 +123,8 @@ A sequence of n tokens takes n - 1 slots: the collator makes n - 1 inputs and ta
      .containers = kArrow,
      .columns = kLlamaFactoryColumns,
      .labels = LabelRule::first_hidden,
+     .shuffled_by = "LLaMA-Factory",
+     .keep_order = "disable_shuffling: true",
      .train_with = R"(tokenized_path: OUT
 packing: true
 neat_packing: true
@@ -130,6 +137,8 @@ attention_mask is 1..k for the sequences of a row and 0 for padding, as neat pac
      .labels = LabelRule::first_hidden,
      .ragged = true,
      .group_rows = 1000,
+     .shuffled_by = "Axolotl",
+     .keep_order = "curriculum_sampling: true and shuffle_merged_datasets: false",
      .train_with = R"(datasets:
   - path: OUT
     ds_type: parquet
@@ -146,6 +155,8 @@ flash_attention: true)"},
      .columns = kTorchtuneColumns,
      .labels = LabelRule::shifted,
      .group_rows = 1000,
+     .shuffled_by = "a torchtune recipe",
+     .keep_order = "shuffle: False",
      .train_with = R"(data = datasets.load_dataset("parquet", data_files="OUT/*.parquet", split="train").with_format("torch")
 collate with torchtune.data.padded_collate_packed; packed: True is not set, for the rows are packed
 Labels are those of the next token, -100 is ignored. Padding is the last of seq_lens. Recipes up to release 0.6.1 shift labels
@@ -156,6 +167,8 @@ once more, and across segments: take them from the main branch, or leave the lin
      .columns = kMaxtextColumns,
      .labels = LabelRule::shifted,
      .group_rows = 1000,
+     .shuffled_by = "MaxText",
+     .keep_order = "enable_data_shuffling: False",
      .train_with =
          R"(files = [grain.experimental.ParquetIterDataset(path) for path in sorted(glob("OUT/*.parquet"))]
 rows = grain.experimental.InterleaveIterDataset(files, cycle_length=16).batch(BATCH)

@@ -182,13 +182,31 @@ Fingerprint fingerprint_of(const RowBlock& block, const DatasetKeys& keys, const
   return total;
 }
 
-std::int64_t loss_tokens_of(const RowBlock& block, std::span<const Column> columns) {
+void read_loss_column(const SequenceSource& source, std::span<const TokenRequest> requests, RowBlock& block) {
+  const std::span<const Column> columns = source.columns();
   const int loss = loss_column(columns);
-  if (loss < 0) return 0;
+  if (loss < 0) return;
+  const auto number = static_cast<std::size_t>(loss);
+  block.columns.resize(columns.size());
+  ByteBuffer& values = block.columns[number].bytes;
+  const std::int64_t slots = block.rows * block.row_tokens;
+  values.resize(static_cast<std::size_t>(slots * info(columns[number].type).bytes));
+  fill_values(columns[number], values.data(), slots);
+  source.read_tokens(number, requests, values.data());
+}
+
+std::vector<std::int64_t> loss_tokens_of(const RowBlock& block, std::span<const Column> columns) {
+  const int loss = loss_column(columns);
+  if (loss < 0) return {};
   const Column& column = columns[static_cast<std::size_t>(loss)];
+  const std::byte* const values = block.columns[static_cast<std::size_t>(loss)].bytes.data();
   // Padding and added tokens hold what takes no part, so all slots may be counted.
-  return count_loss_tokens(column, column.type, block.columns[static_cast<std::size_t>(loss)].bytes.data(),
-                           block.rows * block.row_tokens);
+  std::vector<std::int64_t> tokens;
+  for (std::int64_t row = 0; row < block.rows; ++row) {
+    tokens.push_back(
+        count_loss_tokens(column, column.type, values + row * block.row_tokens * info(column.type).bytes, block.row_tokens));
+  }
+  return tokens;
 }
 
 }  // namespace shardpack

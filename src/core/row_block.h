@@ -46,7 +46,10 @@ Fingerprint fingerprint_of(const RowBlock& block, const DatasetKeys& keys, const
 Fingerprint fingerprint_of_sequence(const Column& column, const ColumnValues& values, std::size_t i, const FingerprintKeys& keys,
                                     SequenceId record);
 
-/// Tokens that take part in the loss, by the dataset's loss_column().
-std::int64_t loss_tokens_of(const RowBlock& block, std::span<const Column> columns);
+/// read_columns() and fill_gaps() of the dataset's loss_column() alone.
+void read_loss_column(const SequenceSource& source, std::span<const TokenRequest> requests, RowBlock& block);
+
+/// Tokens of each row that take part in the loss, by the dataset's loss_column(); none where there is no such column.
+std::vector<std::int64_t> loss_tokens_of(const RowBlock& block, std::span<const Column> columns);
 
 }  // namespace shardpack

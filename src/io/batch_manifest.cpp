@@ -111,6 +111,8 @@ std::string to_json(const BatchManifest& manifest) {
   json.member("batches_per_epoch", manifest.batches_per_epoch).member("steps_per_epoch", manifest.steps_per_epoch());
   json.member("real_tokens", manifest.real_tokens).member("padded_tokens", manifest.padded_tokens);
   json.key("padded_squares").raw(number(manifest.padded_squares));
+  if (!manifest.loss_column.empty())
+    json.member("loss_column", manifest.loss_column).member("label_tokens", manifest.label_tokens);
   json.member("shapes", manifest.shapes).member("largest_batch", manifest.largest_batch);
   json.member("imbalance", manifest.imbalance).member("free_imbalance", manifest.free_imbalance);
   json.key("predicted").begin_object();
@@ -154,6 +156,10 @@ BatchManifest batch_manifest_from_json(const std::string& text, const std::strin
   manifest.real_tokens = read_count(json, "real_tokens");
   manifest.padded_tokens = read_count(json, "padded_tokens");
   manifest.padded_squares = json.at("padded_squares").as_double();
+  if (json.has("loss_column")) {
+    manifest.loss_column = json.at("loss_column").as_string();
+    manifest.label_tokens = read_count(json, "label_tokens");
+  }
   manifest.shapes = read_count(json, "shapes");
   manifest.largest_batch = read_count(json, "largest_batch");
   manifest.imbalance = json.at("imbalance").as_double();

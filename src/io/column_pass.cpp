@@ -254,6 +254,41 @@ std::vector<std::uint32_t> loss_places(const std::vector<OpenedFile>& files, std
   return places;
 }
 
+namespace {
+
+/// loss_counts() of the records in `range`.
+std::vector<std::int64_t> counts_in(const OpenedFile& file, const ColumnTable& table, RecordRange range, const LossPart& part) {
+  std::vector<std::int64_t> counts(range.last - range.first);
+  for_each_record(file, table, range,
+                  [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
+                    const std::int64_t tokens = file.shard.record_begin[record + 1] - file.shard.record_begin[record];
+                    const std::int64_t kept = part.tokens > 0 ? std::min(part.tokens, tokens) : tokens;
+                    const std::int64_t begin = part.side == LossSide::end ? tokens - kept : 0;
+                    const std::int64_t first = std::max(position, begin), last = std::min(position + count, begin + kept);
+                    if (first >= last) return;
+                    counts[record - range.first] +=
+                        count_loss_tokens(table.column, type, values + (first - position) * info(type).bytes, last - first);
+                  });
+  return counts;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> loss_counts(const std::vector<OpenedFile>& files, std::size_t column, const LossPart& part,
+                                      const RunContext& context) {
+  std::vector<std::int64_t> counts;
+  for (const OpenedFile& file : files) {
+    const ColumnTable& table = file.shard.columns[column];
+    if (table.values.file == nullptr && file.records() > 0 && file.shard.record_begin.back() > 0) return {};
+    std::size_t next = 0;
+    ordered_map(
+        context.pool, default_in_flight(context.pool), context.stop, [&] { return next_range(file, table, next); },
+        [&](RecordRange range) { return counts_in(file, table, range, part); },
+        [&](std::vector<std::int64_t>&& some) { counts.insert(counts.end(), some.begin(), some.end()); });
+  }
+  return counts;
+}
+
 std::vector<Column> columns_of(const std::vector<OpenedFile>& files, const std::vector<ColumnFacts>& facts) {
   std::vector<Column> columns;
   for (std::size_t c = 0; c < facts.size(); ++c) {

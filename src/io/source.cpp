@@ -306,6 +306,9 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   if (needs.loss_places != LossSide::none && !files.empty()) {
     places = loss_places(files, find_loss(columns, not_carried), needs.loss_places, context);
   }
+  if (const int loss = loss_column(columns); needs.loss_counts && loss >= 0) {
+    scanned.loss_counts = loss_counts(files, static_cast<std::size_t>(loss), *needs.loss_counts, context);
+  }
   for (std::size_t i = 0; i < files.size(); ++i) {
     OpenedFile& file = files[i];
     SourceFile source;

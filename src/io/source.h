@@ -2,9 +2,11 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "io/column_pass.h"
 #include "io/formats/format.h"
 #include "shardpack/run_context.h"
 #include "shardpack/sequence_source.h"
@@ -15,6 +17,7 @@ struct ScannedSource {
   std::unique_ptr<SequenceSource> source;
   TokenFacts totals;  ///< the fingerprint takes the columns in; hash stays empty: each file has its own
   std::int64_t loss_tokens = 0;
+  std::vector<std::int64_t> loss_counts;  ///< by sequence: ScanNeeds::loss_counts
   RemovedCount padding;
   std::int64_t null_records = 0;
   std::vector<std::string> not_carried;  ///< sorted, each once
@@ -25,6 +28,9 @@ struct ScanNeeds {
   bool columns = true;                    ///< carry columns along; without, lengths and ids are all that is wanted
   LossSide loss_places = LossSide::none;  ///< note where each sequence's loss begins, or ends (--drop-unlabeled)
   bool ends = false;  ///< note which sequences begin with BOS and end with EOS (options.bos_id, options.eos_id)
+  /// Count the loss tokens of each sequence, where a column tells them and its values can be read again: with random_access they
+  /// always can.
+  std::optional<LossPart> loss_counts{};
 };
 
 /// List, open and scan the inputs in one parallel pass: boundaries, id range, fingerprint, file hashes.

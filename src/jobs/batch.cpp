@@ -14,6 +14,7 @@
 #include "io/npy_writer.h"
 #include "io/staged_output.h"
 #include "jobs/batch_source.h"
+#include "jobs/output_place.h"
 #include "jobs/pack_options.h"
 #include "shardpack/error.h"
 #include "shardpack/jobs.h"
@@ -36,7 +37,14 @@ void check_options(const BatchJobOptions& options) {
 }
 
 BatchSelection select(const BatchSource& source, const BatchJobOptions& options) {
-  if (!source.rows()) return select_batch_items(source.lengths, options.policy);
+  if (!source.rows()) {
+    BatchSelection selection = select_batch_items(source.lengths, options.policy);
+    if (!source.loss_tokens.empty()) {
+      for (const std::int64_t sequence : selection.sequences)
+        selection.loss_tokens.push_back(source.loss_tokens[static_cast<std::size_t>(sequence)]);
+    }
+    return selection;
+  }
   if (options.policy.row_tokens > 0 || options.policy.min_tokens > 0) {
     throw Error(ErrorCode::usage, "rows of a packed dataset have one length; --max-length and --min-tokens are for sequences");
   }
@@ -44,6 +52,7 @@ BatchSelection select(const BatchSource& source, const BatchJobOptions& options)
   rows.items.lengths.assign(source.lengths.size(), source.row_tokens);
   rows.items.costs = source.costs;
   rows.items.tokens.assign(source.lengths.begin(), source.lengths.end());
+  rows.loss_tokens = source.loss_tokens;
   rows.sequences.resize(source.lengths.size());
   std::iota(rows.sequences.begin(), rows.sequences.end(), std::int64_t{0});
   rows.tokens = std::accumulate(source.lengths.begin(), source.lengths.end(), std::int64_t{0});
@@ -54,7 +63,8 @@ BatchSelection select(const BatchSource& source, const BatchJobOptions& options)
 class PlanWriter {
  public:
   /// \param lengths  of all that was read, by which a later step knows what each member holds
-  PlanWriter(const std::string& folder, const BatchSelection& selection, std::span<const std::int64_t> lengths,
+  /// \param labels  does a column tell which tokens take part in the loss?
+  PlanWriter(const std::string& folder, const BatchSelection& selection, std::span<const std::int64_t> lengths, bool labels,
              const BatchOptions& options)
       : selection_(selection),
         options_(options),
@@ -65,6 +75,7 @@ class PlanWriter {
         pads_(folder, "pad_length.npy", "<i4"),
         real_(folder, "real_tokens.npy", "<i8") {
     if (selection.cut) kept_.emplace(folder, "kept_tokens.npy", "<i4");
+    if (labels) labels_.emplace(folder, "label_tokens.npy", "<i8");
     offsets_.append(std::int64_t{0});
     lengths_.append(lengths);
   }
@@ -74,7 +85,7 @@ class PlanWriter {
 
   void write(const BatchEpoch& epoch) {
     const BatchItems& items = selection_.items;
-    std::vector<std::int64_t> members, offsets, real;
+    std::vector<std::int64_t> members, offsets, real, labels;
     std::vector<std::int32_t> kept, groups;
     members.reserve(epoch.items.size());
     for (const std::uint32_t item : epoch.items) members.push_back(selection_.sequences[item]);
@@ -84,11 +95,14 @@ class PlanWriter {
     for (std::int64_t b = 0; b < epoch.batches(); ++b) {
       const auto begin = static_cast<std::size_t>(epoch.begin[static_cast<std::size_t>(b)]);
       const auto end = static_cast<std::size_t>(epoch.begin[static_cast<std::size_t>(b) + 1]);
-      std::int64_t tokens = 0;
+      std::int64_t tokens = 0, in_loss = 0;
       for (std::size_t i = begin; i < end; ++i) {
-        if (epoch.weights.empty() || epoch.weights[i] > 0) tokens += items.real_tokens(epoch.items[i]);
+        if (!epoch.weights.empty() && epoch.weights[i] == 0) continue;
+        tokens += items.real_tokens(epoch.items[i]);
+        if (labels_) in_loss += selection_.loss_tokens[epoch.items[i]];
       }
       real.push_back(tokens);
+      labels.push_back(in_loss);
       offsets.push_back(written_ + static_cast<std::int64_t>(end));
       groups.push_back(static_cast<std::int32_t>(b / options_.group_size()));
     }
@@ -99,6 +113,7 @@ class PlanWriter {
     members_.append(std::span<const std::int64_t>(members));
     pads_.append(std::span<const Length>(epoch.pad_length));
     real_.append(std::span<const std::int64_t>(real));
+    if (labels_) labels_->append(std::span<const std::int64_t>(labels));
     if (weights_) weights_->append(std::span<const float>(epoch.weights));
   }
 
@@ -108,6 +123,7 @@ class PlanWriter {
     files.push_back(offsets_.finish());
     files.push_back(groups_.finish());
     if (kept_) files.push_back(kept_->finish());
+    if (labels_) files.push_back(labels_->finish());
     files.push_back(lengths_.finish());
     files.push_back(members_.finish());
     files.push_back(pads_.finish());
@@ -120,7 +136,7 @@ class PlanWriter {
   const BatchSelection& selection_;
   const BatchOptions& options_;
   NpyWriter offsets_, groups_, lengths_, members_, pads_, real_;
-  std::optional<NpyWriter> kept_, weights_;
+  std::optional<NpyWriter> kept_, labels_, weights_;
   std::int64_t written_ = 0;  // items
 };
 
@@ -147,6 +163,11 @@ void count_epoch(const BatchSelection& selection, const BatchOptions& options, c
   manifest.largest_batch = std::max(manifest.largest_batch, stats.largest_batch);
   manifest.imbalance = std::max(manifest.imbalance, stats.imbalance);
   manifest.free_imbalance = std::max(manifest.free_imbalance, stats.free_imbalance);
+  if (!selection.loss_tokens.empty()) {
+    for (std::size_t i = 0; i < epoch.items.size(); ++i) {
+      if (epoch.weights.empty() || epoch.weights[i] > 0) manifest.label_tokens += selection.loss_tokens[epoch.items[i]];
+    }
+  }
   add(manifest.repeated, epoch.repeated);
   add(manifest.dropped, epoch.dropped);
   // Every item once, and the tail on top: nothing is lost without being counted.
@@ -173,6 +194,7 @@ BatchManifest describe(const BatchSource& source, const BatchSelection& selectio
   manifest.lengths_hash = lengths_hash(source.lengths);
   manifest.source_manifest_hash = source.manifest_hash;
   manifest.sources = source.sources;
+  manifest.loss_column = source.loss_column;
   manifest.removed = selection.removed;
   manifest.removed[static_cast<std::size_t>(RemovalCause::null)].sequences = source.null_records;
   manifest.removed[static_cast<std::size_t>(RemovalCause::empty)].sequences -= source.null_records;  // both have length 0
@@ -194,7 +216,9 @@ BatchResult batch(const std::vector<std::string>& inputs, const std::string& out
   }
 
   // Lengths, and what is taken of them.
-  const BatchSource source = read_batch_source(inputs, options.read, context);
+  RunContext reading = context;
+  if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->folder() : parent_of(output);
+  const BatchSource source = read_batch_source(inputs, options.read, {.loss_part = batched_part(options.policy)}, reading);
   const BatchSelection selection = select(source, options);
   BatchOptions plan = options.plan;
   plan.fixed_length = options.policy.row_tokens;
@@ -205,7 +229,7 @@ BatchResult batch(const std::vector<std::string>& inputs, const std::string& out
   // Every epoch is planned alone, in any number of workers, and written in order.
   context.progress.begin_stage("batching", options.epochs * static_cast<std::int64_t>(selection.items.size()), "sequences");
   std::optional<PlanWriter> writer;
-  if (staged) writer.emplace(staged->folder(), selection, source.lengths, plan);
+  if (staged) writer.emplace(staged->folder(), selection, source.lengths, !source.loss_column.empty(), plan);
   std::optional<BatchEpoch> first;  // kept until the second one was compared with it
   std::int64_t produced = 0, consumed = 0;
   ordered_map(

@@ -11,6 +11,7 @@ namespace shardpack {
 
 /// Tokens of every record, the empty ones included.
 LengthHistogram lengths_of(const SequenceIndex& index);
+std::vector<std::int64_t> record_lengths_of(const SequenceIndex& index);  ///< in input order
 
 /// The manifest's entries for the source files.
 std::vector<ManifestSource> sources_of(const SequenceIndex& index);

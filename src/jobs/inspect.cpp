@@ -21,6 +21,7 @@
 #include "io/row_reader.h"
 #include "jobs/index_views.h"
 #include "jobs/pack_options.h"
+#include "jobs/step_meter.h"
 
 namespace shardpack {
 
@@ -112,13 +113,33 @@ DatasetView view_dataset(const PackedDataset& dataset, const RunContext& context
   DatasetView view;
   view.manifest = dataset.manifest();
   view.chosen_options = chosen_options(view.manifest);
+  const TrainingShape shape = training_shape_of(view.manifest);
+  const bool many_ranks = shape.world > 1;
+  RankWaits waits(shape);
+  LengthHistogram segments;
   std::int64_t row = 0;
   for (const ManifestShard& shard : dataset.shards()) {
     throw_if_stopped(context.stop);
     const std::vector<std::int64_t> offsets = dataset.open_array(shard, "row_offsets").read_all<std::int64_t>();
+    std::vector<std::int32_t> lengths;
+    if (many_ranks) lengths = dataset.open_array(shard, "seq_lengths").read_all<std::int32_t>();
     for (std::size_t r = 0; r + 1 < offsets.size() && row < view.manifest.planned_rows(); ++r, ++row) {
       view.segments_in_rows.add(offsets[r + 1] - offsets[r]);
+      if (!many_ranks) continue;
+      if (offsets[r] < 0 || offsets[r + 1] > static_cast<std::int64_t>(lengths.size())) {
+        throw Error(ErrorCode::bad_data, "row_offsets do not fit seq_lengths; shardpack verify tells more", shard.folder);
+      }
+      std::int64_t cost = 0;
+      for (std::int64_t s = offsets[r]; s < offsets[r + 1]; ++s) {
+        const std::int64_t length = lengths[static_cast<std::size_t>(s)];
+        segments.add(length);
+        cost += length * length;
+      }
+      waits.add(cost);
     }
+  }
+  if (waits.micro_steps() > 0 && many_ranks) {
+    view.waits = RowWaits{shape, waits.imbalance(), imbalance_bound(waits, shape, segments, view.manifest.row_tokens, row)};
   }
   view.bytes = listed_bytes(view.manifest);
   return view;

@@ -20,6 +20,7 @@
 #include "jobs/ltd_rows.h"
 #include "jobs/ltd_samples.h"
 #include "jobs/ltd_setup.h"
+#include "jobs/output_place.h"
 #include "jobs/pack_options.h"
 #include "shardpack/error.h"
 #include "shardpack/version.h"

@@ -12,6 +12,7 @@
 #include "jobs/conservation.h"
 #include "jobs/given_plans.h"
 #include "jobs/index_views.h"
+#include "jobs/output_place.h"
 #include "jobs/pack_manifest.h"
 #include "jobs/pack_options.h"
 #include "jobs/pack_settings.h"
@@ -24,6 +25,8 @@
 namespace shardpack {
 
 namespace {
+
+constexpr std::string_view kSavesSpace = "--no-derived or --compress zstd";
 
 /// What a user would otherwise notice only when the training goes wrong.
 void warn_of_losses(const ScannedSource& scanned, Diagnostics& diagnostics) {
@@ -85,13 +88,13 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   result.bytes_written = expected_bytes(result.manifest, settings);
   StepMeter steps(options);
   if (options.dry_run) {
-    check_free_space(output, result.bytes_written);
+    check_free_space(output, result.bytes_written, kSavesSpace);
     steps.add_unwritten(partitions, index, planning, context);
     result.steps = steps.finish(result.manifest);
     return result;
   }
   staged->begin_shards(identity_of_run(identity_before_reading(options), result.manifest, partitions), context);
-  check_free_space(output, result.bytes_written - staged->finished_bytes());
+  check_free_space(output, result.bytes_written - staged->finished_bytes(), kSavesSpace);
 
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
   write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, steps, result.manifest, context);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 
 #include "base/units.h"
 #include "core/trainer_rows.h"
@@ -103,25 +102,6 @@ void check_pack_options(const PackOptions& options) {
   if (options.partition_tokens < 1) refuse("--partition-tokens must be at least 1");
   if (options.shard_bytes < 1) refuse("--shard-bytes must be at least 1");
   if (options.zstd_level < 0 || options.zstd_level > 19) refuse("--compress zstd:LEVEL: levels go from 1 to 19");
-}
-
-void check_output_apart(const std::string& output, const std::vector<std::string>& inputs) {
-  namespace fs = std::filesystem;
-  const auto place = [](const std::string& path) {
-    std::error_code error;  // /dev/fd/N of a pipe has no canonical name
-    fs::path normal = fs::weakly_canonical(path, error);
-    if (error) normal = fs::absolute(path).lexically_normal();
-    return normal.has_filename() ? normal : normal.parent_path();
-  };
-  const fs::path out = place(output);
-  for (const std::string& input : inputs) {
-    if (input == "-") continue;
-    const fs::path in = place(input);
-    if (out == in) refuse(fmt::format("the output {} is an input", output));
-    if (fs::is_directory(in) && std::mismatch(in.begin(), in.end(), out.begin(), out.end()).first == in.end()) {
-      refuse(fmt::format("the output {} lies inside the input folder {}; choose a place outside it", output, input));
-    }
-  }
 }
 
 RowOrder row_order(const PackOptions& options) {

@@ -18,9 +18,6 @@ PackOptions with_preset(PackOptions options);
 /// this program was built without.
 void check_pack_options(const PackOptions& options);
 
-/// \throws Error{usage} when the output lies inside an input folder (it would be its own input next time) or is an input.
-void check_output_apart(const std::string& output, const std::vector<std::string>& inputs);
-
 RowOrder row_order(const PackOptions& options);  ///< with the default filled in
 
 /// u16 when the source's largest id, the pad id and what is added fit, else u32. \throws Error{bad_data} when --id-dtype is too
@@ -29,6 +26,7 @@ IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max);
 
 /// Name and JSON value, as the manifest records them.
 using RecordedOption = std::pair<std::string, std::string>;
+using RecordedOptions = std::vector<RecordedOption>;
 
 /// Every option that decides the bytes.
 std::vector<RecordedOption> recorded_options(const PackOptions& options);

@@ -1,10 +1,8 @@
 #include "jobs/pack_settings.h"
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 
 #include "base/checked.h"
@@ -76,25 +74,6 @@ std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& set
     segment_bytes += column.kind == ColumnKind::token ? 0 : info(column.type).bytes;  // of lists their number is not known
   return checked_add(checked_mul(manifest.rows, settings.row_bytes() + 8, "output bytes"),
                      checked_mul(manifest.segments, segment_bytes, "output bytes"), "output bytes");
-}
-
-std::string parent_of(const std::string& output) {
-  std::filesystem::path path = std::filesystem::absolute(output).lexically_normal();
-  if (!path.has_filename()) path = path.parent_path();  // "packed/"
-  return path.parent_path().string();
-}
-
-void check_free_space(const std::string& output, std::int64_t needed) {
-  struct statvfs status {};
-  if (::statvfs(parent_of(output).c_str(), &status) != 0) return;  // the writes will tell
-  const auto free = static_cast<std::int64_t>(status.f_bavail) * static_cast<std::int64_t>(status.f_frsize);
-  if (needed > free) {
-    throw Error(ErrorCode::io,
-                fmt::format("the packed dataset takes {} and {} are free; free some space, choose another place with -o, or use "
-                            "--no-derived or --compress zstd",
-                            short_bytes(needed), short_bytes(free)),
-                output);
-  }
 }
 
 }  // namespace shardpack

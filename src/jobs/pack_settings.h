@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "jobs/partitions.h"
@@ -18,11 +17,5 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
 
 /// Bytes of all shards; 0 with compression, when it is not known before. Rows without padding count as full ones.
 std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& settings);
-
-/// \throws Error{io} when the folder that `output` is made in has not as many bytes left
-void check_free_space(const std::string& output, std::int64_t needed);
-
-/// The folder that `output` is made in.
-std::string parent_of(const std::string& output);
 
 }  // namespace shardpack

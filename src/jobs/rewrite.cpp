@@ -26,7 +26,8 @@ struct RowRange {
 struct FinishedBlock {
   EncodedBlock encoded;
   Fingerprint fingerprint;
-  std::int64_t rows = 0, tokens = 0, loss_tokens = 0;
+  std::int64_t rows = 0, tokens = 0;
+  std::vector<std::int64_t> loss_tokens;  // of each row
 };
 
 /// Adds the values that `rows` [first, first + count) have in columns of kind list and text to `values`.
@@ -85,6 +86,7 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     ensure(finished->rows == shard.rows && finished->segments == shard.segments, "a finished shard holds the rows of its place");
     wait_for_sync();
     shards_.push_back(*finished);
+    if (settings_.row_loss) tell_losses(rows, first_row, row_count);
     context_.progress.advance(row_count);
     return;
   }
@@ -125,7 +127,10 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     sink->write(std::move(block.encoded));
     shard.fingerprint += block.fingerprint;
     shard.tokens += block.tokens;
-    shard.loss_tokens += block.loss_tokens;
+    for (const std::int64_t tokens : block.loss_tokens) {
+      shard.loss_tokens += tokens;
+      if (settings_.row_loss) settings_.row_loss(tokens);
+    }
     context_.progress.advance(block.rows);
   };
   // A block holds its rows once as ids and once more as what is derived from them.
@@ -145,6 +150,29 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     staged.shard_finished(shard);
     return std::move(shard);
   });
+}
+
+void Rewriter::tell_losses(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count) const {
+  const std::int64_t block_rows = std::max<std::int64_t>(1, kBlockTokens / settings_.row_room());
+  std::int64_t next = 0;
+  ordered_map(
+      context_.pool, default_in_flight(context_.pool), context_.stop,
+      [&]() -> std::optional<RowRange> {
+        if (next == row_count) return std::nullopt;
+        const RowRange range{first_row + next, std::min(block_rows, row_count - next), {}};
+        next += range.rows;
+        return range;
+      },
+      [&](RowRange&& range) {
+        std::vector<TokenRequest> requests;
+        RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_room(), settings_.id_type,
+                                      range.first, range.rows, first_row, requests, settings_.unslotted);
+        read_loss_column(source_, requests, block);
+        return loss_tokens_of(block, settings_.columns);
+      },
+      [&](std::vector<std::int64_t>&& losses) {
+        for (const std::int64_t tokens : losses) settings_.row_loss(tokens);
+      });
 }
 
 std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::vector<std::int64_t> list_values) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <memory>
 #include <string>
@@ -32,7 +33,8 @@ struct RewriteSettings {
   std::vector<Column> columns;
   bool single_segments = false;  ///< counts_whole_sequence()
   OutputRules output;
-  std::int64_t shards = 0;  ///< of the whole dataset: their files are named by it
+  std::int64_t shards = 0;                       ///< of the whole dataset: their files are named by it
+  std::function<void(std::int64_t)> row_loss{};  ///< is told the loss tokens of every row in turn, where it is wanted
 
   /// Tokens that a row has room for: its slots, and those of each segment that take none.
   Length row_room() const { return row_tokens + unslotted * max_segments_in_row; }
@@ -59,6 +61,7 @@ class Rewriter {
 
  private:
   void write_shard(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count, const std::string& name);
+  void tell_losses(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count) const;
   std::unique_ptr<RowSink> make_sink(const ManifestShard& shard, std::vector<std::int64_t> list_values) const;
   void wait_for_sync();
 

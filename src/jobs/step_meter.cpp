@@ -1,12 +1,54 @@
 #include "jobs/step_meter.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <system_error>
 
 #include "exec/ordered_map.h"
 #include "jobs/tail.h"
 
 namespace shardpack {
+
+void LossMeter::add(std::int64_t row_tokens) {
+  ++rows_;
+  rank_ += row_tokens;
+  step_ += row_tokens;
+  if (rows_ % shape_.micro_batch == 0) {
+    const bool first = rows_ % shape_.step_rows() == shape_.micro_batch % shape_.step_rows();
+    least_of_rank_ = first ? rank_ : std::min(least_of_rank_, rank_);
+    rank_ = 0;
+  }
+  if (rows_ % shape_.step_rows() != 0) return;
+  sums_.mean += static_cast<double>(step_);
+  sums_.least = steps_ == 0 ? step_ : std::min(sums_.least, step_);
+  sums_.most = std::max(sums_.most, step_);
+  sums_.least_of_rank = steps_ == 0 ? least_of_rank_ : std::min(sums_.least_of_rank, least_of_rank_);
+  ++steps_;
+  step_ = 0;
+}
+
+std::optional<StepLoss> LossMeter::finish() const {
+  if (steps_ == 0) return std::nullopt;
+  StepLoss loss = sums_;
+  loss.mean /= static_cast<double>(steps_);
+  return loss;
+}
+
+TrainingShape training_shape_of(const Manifest& manifest) {
+  TrainingShape shape;
+  const auto read = [&](std::string_view name, std::int64_t& value) {
+    const auto found = std::ranges::find(manifest.options, name, &std::pair<std::string, std::string>::first);
+    if (found == manifest.options.end()) return;
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(found->second.data(), found->second.data() + found->second.size(), number);
+    if (error == std::errc() && number >= 1 && number <= (std::int64_t{1} << 20)) value = number;
+  };
+  read("world", shape.world);
+  read("accumulation", shape.accumulation);
+  read("micro_batch", shape.micro_batch);
+  return shape;
+}
 
 StepMeter::StepMeter(const PackOptions& options)
     : shape_(options.shape),
@@ -15,7 +57,8 @@ StepMeter::StepMeter(const PackOptions& options)
       exchanged_(options.balance_attention),
       planned_(shape_),
       written_(shape_),
-      waits_(shape_) {}
+      waits_(shape_),
+      loss_(shape_) {}
 
 void StepMeter::Orders::add(const std::vector<std::int64_t>& costs, std::int64_t kept_rows, const AssignOptions& options) {
   const auto feed = [&](RankWaits& waits, const std::vector<std::int32_t>& order) {
@@ -78,6 +121,7 @@ std::optional<StepFigures> StepMeter::finish(const Manifest& manifest) const {
                      static_cast<double>(shape_.step_rows());
   }
   if (exchanged_) figures.exchanged = written_.balance();
+  if (!manifest.loss_column.empty()) figures.loss = loss_.finish();
   return figures;
 }
 

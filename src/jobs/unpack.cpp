@@ -24,6 +24,7 @@
 #include "io/packed_rows.h"
 #include "io/record_sink.h"
 #include "io/staged_output.h"
+#include "jobs/output_place.h"
 #include "jobs/pack_options.h"
 #include "jobs/verify_against.h"
 #include "jobs/verify_placement.h"
@@ -446,7 +447,7 @@ void check_partitions(const PackedDataset& dataset) {
 RecordSinkSettings sink_settings(const Manifest& manifest, const UnpackOptions& options) {
   return {.format = options.format,
           .zstd_level = options.zstd_level,
-          .ids_column = recorded_read_options(manifest).ids_column,
+          .ids_column = recorded_read_options(manifest.options).ids_column,
           .id_type = manifest.id_type,
           .id_max = manifest.id_max,
           .columns = manifest.columns};

@@ -14,11 +14,9 @@ namespace shardpack {
 namespace {
 
 /// The value of a recorded option; null when the manifest does not have it.
-Json option(const Manifest& manifest, std::string_view name) {
-  const auto found =
-      std::find_if(manifest.options.begin(), manifest.options.end(), [&](const auto& entry) { return entry.first == name; });
-  return Json::parse(found == manifest.options.end() ? "null" : found->second,
-                     fmt::format("{}: options.{}", kManifestName, name));
+Json option(const RecordedOptions& options, std::string_view name) {
+  const auto found = std::find_if(options.begin(), options.end(), [&](const auto& entry) { return entry.first == name; });
+  return Json::parse(found == options.end() ? "null" : found->second, fmt::format("{}: options.{}", kManifestName, name));
 }
 
 [[noreturn]] void unknown_value(std::string_view name, const std::string& value) {
@@ -53,12 +51,12 @@ std::string names_of(std::span<const Column> columns) {
 
 }  // namespace
 
-ReadOptions recorded_read_options(const Manifest& manifest) {
+ReadOptions recorded_read_options(const RecordedOptions& options) {
   ReadOptions read;
-  const Json format = option(manifest, "format"), ids_column = option(manifest, "ids_column"), unit = option(manifest, "unit"),
-             null_row = option(manifest, "null_row"), dtype = option(manifest, "dtype");
+  const Json format = option(options, "format"), ids_column = option(options, "ids_column"), unit = option(options, "unit"),
+             null_row = option(options, "null_row"), dtype = option(options, "dtype");
   if (!format.is_null()) read.format = format.as_string();
-  if (const Json split = option(manifest, "split"); !split.is_null()) read.split = split.as_string();
+  if (const Json split = option(options, "split"); !split.is_null()) read.split = split.as_string();
   if (!ids_column.is_null()) read.ids_column = ids_column.as_string();
   if (!unit.is_null()) {
     if (unit.as_string() != "document" && unit.as_string() != "sequence") unknown_value("unit", unit.as_string());
@@ -74,18 +72,18 @@ ReadOptions recorded_read_options(const Manifest& manifest) {
     if (type == kIdTypes.end()) unknown_value("dtype", dtype.as_string());
     read.dtype = type->type;
   }
-  if (const Json group_column = option(manifest, "group_column"); !group_column.is_null())
+  if (const Json group_column = option(options, "group_column"); !group_column.is_null())
     read.group_column = group_column.as_string();
-  if (const Json columns = option(manifest, "columns"); !columns.is_null()) {
+  if (const Json columns = option(options, "columns"); !columns.is_null()) {
     try {
       read.columns = parse_column_choice(columns.as_string());
     } catch (const Error&) {
       unknown_value("columns", columns.as_string());
     }
   }
-  read.eos_id = optional_number(option(manifest, "eos_id"));
-  read.bos_id = optional_number(option(manifest, "bos_id"));
-  read.limit = optional_number(option(manifest, "limit")).value_or(0);
+  read.eos_id = optional_number(option(options, "eos_id"));
+  read.bos_id = optional_number(option(options, "bos_id"));
+  read.limit = optional_number(option(options, "limit")).value_or(0);
   read.allow_repeats = true;  // what was read twice then is read twice now; the files are compared one by one
   return read;
 }
@@ -99,10 +97,10 @@ bool truncates_at_start(const Manifest& manifest) {
 }
 
 LossSide recorded_loss_side(const Manifest& manifest) {
-  const Json together = option(manifest, "keep_together");
+  const Json together = option(manifest.options, "keep_together");
   if (!together.is_null() && together.as_int() > 1) return LossSide::none;  // a unit stays for the sake of one of its sequences
-  const Json dropped = option(manifest, "drop_unlabeled"), overlong = option(manifest, "overlong"),
-             side = option(manifest, "truncate_side");
+  const Json dropped = option(manifest.options, "drop_unlabeled"), overlong = option(manifest.options, "overlong"),
+             side = option(manifest.options, "truncate_side");
   LengthPolicy policy;
   policy.drop_unlabeled = !dropped.is_null() && dropped.as_bool();
   if (!overlong.is_null() && overlong.as_string() == "truncate") policy.overlong = Overlong::truncate;
@@ -114,7 +112,7 @@ std::optional<ScannedSource> check_against(const Manifest& manifest, const std::
                                            const RunContext& context, IssueList& issues) {
   ScannedSource scanned;
   try {
-    scanned = open_source(inputs, recorded_read_options(manifest),
+    scanned = open_source(inputs, recorded_read_options(manifest.options),
                           {.random_access = false, .loss_places = recorded_loss_side(manifest)}, context);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;

@@ -5,14 +5,16 @@
 #include <vector>
 
 #include "io/source.h"
+#include "jobs/pack_options.h"
 #include "jobs/verify_issues.h"
 #include "shardpack/jobs.h"
 #include "shardpack/manifest.h"
 
 namespace shardpack {
 
-/// \return the options that the sources were read with. \throws Error{bad_data} for a value that is not one of ours
-ReadOptions recorded_read_options(const Manifest& manifest);
+/// \return the options that the sources were read with, of those that a manifest records. \throws Error{bad_data} for a value
+/// that is not one of ours
+ReadOptions recorded_read_options(const RecordedOptions& options);
 
 /// Were over-long sequences cut off at their start? Then a sequence's only segment need not begin with its first token.
 bool truncates_at_start(const Manifest& manifest);

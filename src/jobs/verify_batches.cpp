@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "base/checked.h"
+#include "base/printable.h"
 #include "base/units.h"
 #include "base/wide.h"
 #include "exec/ordered_map.h"
@@ -18,6 +19,7 @@
 #include "io/file.h"
 #include "io/staged_output.h"
 #include "jobs/batch_source.h"
+#include "jobs/verify_against.h"
 #include "jobs/verify_issues.h"
 
 namespace shardpack {
@@ -92,6 +94,7 @@ class PlanCheck {
         groups_(folder.open_array("group")),
         real_(folder.open_array("real_tokens")) {
     if (folder.lists("kept_tokens.npy")) kept_.emplace(folder.open_array("kept_tokens"));
+    if (folder.lists("label_tokens.npy")) labels_.emplace(folder.open_array("label_tokens"));
   }
 
   void run(const RunContext& context) {
@@ -128,6 +131,7 @@ class PlanCheck {
     expect(pads_, "pad_length", batches, ValueType::i32);
     expect(groups_, "group", batches, ValueType::i32);
     expect(real_, "real_tokens", batches, ValueType::i64);
+    if (labels_) expect(*labels_, "label_tokens", batches, ValueType::i64);
     expect(members_, "members", members_.rows(), ValueType::i64);
     if (kept_) expect(*kept_, "kept_tokens", members_.rows(), ValueType::i32);
     if (!fit) return false;
@@ -145,6 +149,8 @@ class PlanCheck {
     const bool cut = manifest_.removed[static_cast<std::size_t>(RemovalCause::truncated)].sequences > 0;
     if (cut != kept_.has_value())
       issues_.add("manifest", kManifestName, "kept_tokens.npy is there exactly when sequences are cut");
+    if (labels_.has_value() == manifest_.loss_column.empty())
+      issues_.add("manifest", kManifestName, "label_tokens.npy is there exactly when a column tells the loss");
     return true;
   }
 
@@ -164,6 +170,8 @@ class PlanCheck {
     const auto groups = groups_.read<std::int32_t>(first_batch, batches);
     const auto real = real_.read<std::int64_t>(first_batch, batches);
     const std::vector<float> weights = folder_.read_weights(first, count);
+    std::vector<std::int64_t> labels(static_cast<std::size_t>(batches));
+    if (labels_) labels = labels_->read<std::int64_t>(first_batch, batches);
     std::vector<std::int32_t> kept;
     if (kept_) kept = kept_->read<std::int32_t>(first, count);
 
@@ -175,7 +183,7 @@ class PlanCheck {
                          size = offsets[static_cast<std::size_t>(b) + 1] - offsets[static_cast<std::size_t>(b)];
       const std::int64_t pad = pads[static_cast<std::size_t>(b)];
       const bool last_step = b >= batches - group_size();
-      std::int64_t longest = 0, tokens = 0;
+      std::int64_t longest = 0, tokens = 0, in_loss = 0;
       for (std::int64_t i = offsets[static_cast<std::size_t>(b)] - first; i < offsets[static_cast<std::size_t>(b) + 1] - first;
            ++i) {
         const std::int64_t member = members[static_cast<std::size_t>(i)];
@@ -204,7 +212,9 @@ class PlanCheck {
                 at);
         }
         longest = std::max(longest, length);
-        if (weight > 0) tokens += truth_->real(manifest_, member);
+        if (weight == 0) continue;
+        tokens += truth_->real(manifest_, member);
+        if (knows_losses()) in_loss += truth_->source.loss_tokens[static_cast<std::size_t>(member)];
       }
       if (truth_ != nullptr) {
         if (manifest_.plan.strategy.kind == BatchKind::fixed)
@@ -215,6 +225,7 @@ class PlanCheck {
                 fmt::format("{}, expected {}", with_commas(real[static_cast<std::size_t>(b)]), with_commas(tokens)), at);
         }
       }
+      check_labels(labels[static_cast<std::size_t>(b)], real[static_cast<std::size_t>(b)], in_loss, at);
       check_batch(size, pad, real[static_cast<std::size_t>(b)], last_step, at);
       if (groups[static_cast<std::size_t>(b)] != b / group_size()) {
         wrong("group", "group", fmt::format("group {}, expected {}", groups[static_cast<std::size_t>(b)], b / group_size()), at);
@@ -248,6 +259,19 @@ class PlanCheck {
     } else if ((weight == 0.0F) != (plan_.tail == BatchTail::short_step)) {
       wrong("weights", "weights", fmt::format("a repeated sequence of weight {}", weight), batch);
     }
+  }
+
+  bool knows_losses() const { return labels_ && truth_ != nullptr && !truth_->source.loss_tokens.empty(); }
+
+  /// \param expected  where the sources were read
+  void check_labels(std::int64_t labels, std::int64_t real, std::int64_t expected, std::int64_t batch) {
+    if (knows_losses() ? labels != expected : labels < 0 || labels > real) {
+      wrong("tokens", "label_tokens",
+            fmt::format("{}, expected {}", with_commas(labels),
+                        knows_losses() ? with_commas(expected) : fmt::format("at most {}", with_commas(real))),
+            batch);
+    }
+    label_tokens_ += labels;
   }
 
   /// What is known of a batch without its sequences.
@@ -322,6 +346,7 @@ class PlanCheck {
     };
     expect("padded_tokens", manifest_.padded_tokens, padded_);
     expect("real_tokens", manifest_.real_tokens, real_tokens_);
+    expect("label_tokens", manifest_.label_tokens, label_tokens_);
     expect("largest_batch", manifest_.largest_batch, largest_);
     expect("shapes", manifest_.shapes, shapes_);
     expect("repeated.items", manifest_.repeated.items, repeated_);
@@ -352,34 +377,26 @@ class PlanCheck {
   IssueList& issues_;
   const BatchFolder& folder_;
   PackedArray offsets_, members_, pads_, groups_, real_;
-  std::optional<PackedArray> kept_;
+  std::optional<PackedArray> kept_, labels_;
 
+  std::int64_t label_tokens_ = 0;
   std::int64_t items_ = 0, padded_ = 0, real_tokens_ = 0, largest_ = 0, shapes_ = 0, repeated_ = 0, dropped_ = 0;
   double squares_ = 0, imbalance_ = 1;
 };
 
 /// Are the sources those that the plan was made for?
 Truth read_truth(const BatchManifest& manifest, const VerifyOptions& options, const RunContext& context, IssueList& issues) {
-  ReadOptions read;
-  for (const auto& [name, value] : manifest.read_options) {
-    const bool given = value != "null";
-    if (name == "format" && given) read.format = value.substr(1, value.size() - 2);
-    if (name == "split" && given) read.split = value.substr(1, value.size() - 2);
-    if (name == "ids_column") read.ids_column = value.substr(1, value.size() - 2);
-    if (name == "unit" && value == "\"sequence\"") read.unit = Unit::sequence;
-    if (name == "null_row" && value == "\"drop\"") read.null_row = NullRow::drop;
-    if (name == "eos_id" && given) read.eos_id = std::stoll(value);
-    if (name == "bos_id" && given) read.bos_id = std::stoll(value);
-    if (name == "limit") read.limit = std::stoll(value);
-    for (const IdTypeInfo& type : kIdTypes) {
-      if (name == "dtype" && value == fmt::format("\"{}\"", type.name)) read.dtype = type.type;
-    }
-  }
-  Truth truth{.source = read_batch_source(options.against, read, context)};
+  Truth truth{.source = read_batch_source(options.against, recorded_read_options(manifest.read_options),
+                                          {.loss_part = batched_part(manifest.policy)}, context)};
   if (lengths_hash(truth.source.lengths) != manifest.lengths_hash || truth.source.rows() != manifest.rows) {
     issues.add("sources", kManifestName, "the plan was made for other lengths than those of the sources");
   } else if (truth.source.manifest_hash != manifest.source_manifest_hash) {
     issues.add("sources", kManifestName, "the plan was made for another packed dataset");
+  } else if (truth.source.loss_column != manifest.loss_column) {
+    const auto shown = [](const std::string& column) { return column.empty() ? "no column" : fmt::format("'{}'", column); };
+    issues.add("sources", kManifestName,
+               fmt::format("the plan takes the loss from {}, the sources tell it by {}", shown(printable(manifest.loss_column)),
+                           shown(printable(truth.source.loss_column))));
   }
   return truth;
 }
@@ -396,7 +413,8 @@ std::vector<std::string> checked_lines(const BatchManifest& manifest, const Veri
       fmt::format("totals: {} padded and {} real tokens: counted again", with_commas(manifest.padded_tokens),
                   with_commas(manifest.real_tokens))};
   if (against) {
-    lines.emplace_back("sources: every length read again: padded lengths, real and kept tokens follow from them");
+    lines.emplace_back(fmt::format("sources: every length read again: padded lengths, real and kept tokens follow from them{}",
+                                   manifest.loss_column.empty() ? "" : "; every label, too: label_tokens"));
   } else if (!manifest.rows) {
     lines.emplace_back(
         "lengths: padded lengths, real and kept tokens follow from them (--against the sources reads these again)");

@@ -31,7 +31,10 @@ void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vect
                    StepMeter& steps, Manifest& manifest, const RunContext& context) {
   const SequenceIndex& index = source.index();
   const DatasetKeys keys(lengths_of(index).max_length(), source.columns());
-  Rewriter rewriter(source, keys, settings, staged, context);
+  RewriteSettings rewriting = settings;
+  if (steps.wanted() && !manifest.loss_column.empty())
+    rewriting.row_loss = [&steps](std::int64_t tokens) { steps.loss().add(tokens); };
+  Rewriter rewriter(source, keys, rewriting, staged, context);
   RemovedLog removed(source, keys, settings.single_segments, staged.folder(), context);
   OrderedRows head;  // the dataset's first rows, for --tail repeat
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/printable.h"
 #include "base/units.h"
 #include "io/json.h"
 #include "report/figures.h"
@@ -55,6 +56,15 @@ std::string ranks_text(const BatchManifest& manifest) {
                      manifest.imbalance, manifest.free_imbalance);
 }
 
+/// "1,234 of 3,010 tokens take part in the loss (labels), 176 a step".
+std::string loss_text(const BatchManifest& manifest) {
+  const std::int64_t steps = manifest.steps_per_epoch() * manifest.epochs;
+  std::string text = fmt::format("{} of {} tokens take part in the loss ({})", with_commas(manifest.label_tokens),
+                                 with_commas(manifest.real_tokens), printable(manifest.loss_column));
+  if (steps > 0) text += fmt::format(", {} a step", with_commas(manifest.label_tokens / steps));
+  return text;
+}
+
 double quadratic_waste(const BatchResult& result) {
   return result.manifest.padded_squares > 0 ? 1 - result.real_squares / result.manifest.padded_squares : 0;
 }
@@ -72,6 +82,7 @@ std::string batch_summary(const BatchResult& result, const BatchRun& run) {
   text += fmt::format("{} an epoch · {} · largest batch {} padded tokens · {} of attention is padding\n",
                       counted(manifest.steps_per_epoch(), "step", "steps"), counted(manifest.shapes, "shape", "shapes"),
                       with_commas(manifest.largest_batch), percent_text(quadratic_waste(result)));
+  if (!manifest.loss_column.empty()) text += loss_text(manifest) + "\n";
   text += ranks_text(manifest);
   if (result.repeat_share) {
     text += fmt::format(" · batch-mates meet again in the next epoch: {:.2f} %", *result.repeat_share * 100);
@@ -95,6 +106,8 @@ void write_batch_manifest(JsonWriter& json, const BatchManifest& manifest) {
   json.member("batches_per_epoch", manifest.batches_per_epoch).member("steps_per_epoch", manifest.steps_per_epoch());
   json.member("real_tokens", manifest.real_tokens).member("padded_tokens", manifest.padded_tokens);
   json.member("padding", padding(manifest)).member("padded_squares", manifest.padded_squares);
+  if (!manifest.loss_column.empty())
+    json.member("loss_column", manifest.loss_column).member("label_tokens", manifest.label_tokens);
   json.member("shapes", manifest.shapes).member("largest_batch", manifest.largest_batch);
   json.member("imbalance", manifest.imbalance).member("free_imbalance", manifest.free_imbalance);
   json.member("predicted_minutes", manifest.predicted_minutes()).member("cost_model", manifest.cost.name);
@@ -138,6 +151,7 @@ std::string batch_manifest_to_text(const BatchManifest& manifest) {
                       fmt::format("{:.3f} % of {} padded tokens", padding(manifest) * 100, with_commas(manifest.padded_tokens)));
   text += report_line("shapes", fmt::format("{}, largest batch {} padded tokens", with_commas(manifest.shapes),
                                             with_commas(manifest.largest_batch)));
+  if (!manifest.loss_column.empty()) text += report_line("loss", loss_text(manifest));
   text += report_line("ranks", ranks_text(manifest));
   if (const std::string tail = tail_text(manifest); !tail.empty()) text += report_line("tail", tail);
   text +=

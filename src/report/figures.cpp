@@ -56,6 +56,11 @@ std::string loss_text(const Manifest& manifest) {
                      with_commas(manifest.tokens), manifest.loss_column);
 }
 
+std::string shape_text(const TrainingShape& shape) {
+  return fmt::format("{} x {} of {}", counted(shape.world, "rank", "ranks"),
+                     counted(shape.accumulation, "micro-step", "micro-steps"), counted(shape.micro_batch, "row", "rows"));
+}
+
 std::string gap_text(std::int64_t gap) {
   return gap == 0 ? "proven optimal" : fmt::format("at most {} from the proven optimum", counted(gap, "row", "rows"));
 }

@@ -10,6 +10,7 @@
 #include "shardpack/item.h"
 #include "shardpack/manifest.h"
 #include "shardpack/packing_plan.h"
+#include "shardpack/training_shape.h"
 
 namespace shardpack {
 
@@ -31,6 +32,8 @@ std::string loss_text(const Manifest& manifest);
 
 /// "proven optimal", or "at most 3 rows from the proven optimum".
 std::string gap_text(std::int64_t gap);
+
+std::string shape_text(const TrainingShape& shape);  ///< "4 ranks x 1 micro-step of 2 rows"
 
 /// One text report line: "rows          9,094,695\n".
 std::string report_line(std::string_view label, std::string_view value);

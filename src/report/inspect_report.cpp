@@ -104,6 +104,11 @@ std::string written_text(const Manifest& manifest) {
   return text;
 }
 
+std::string waits_text(const RowWaits& waits) {
+  return fmt::format("{}: attention of the dearest {:.3f}x the mean, at best {:.3f}x", shape_text(waits.shape), waits.imbalance,
+                     waits.bound);
+}
+
 std::string dataset_to_text(const DatasetView& view, const std::string& path) {
   const Manifest& manifest = view.manifest;
   std::string text = fmt::format("{}: packed by shardpack {}\n", path, manifest.tool_version);
@@ -118,6 +123,7 @@ std::string dataset_to_text(const DatasetView& view, const std::string& path) {
   text +=
       report_line("plan", fmt::format("{}; bound {} ({}), {}", manifest.plan.packer, counted(manifest.plan.bound, "row", "rows"),
                                       manifest.plan.bound_kind, gap_text(manifest.plan.rows - manifest.plan.bound)));
+  if (view.waits) text += report_line("ranks", waits_text(*view.waits));
   text += report_line("token ids", ids_text(manifest));
   if (manifest.preset == "native") {
     text += report_line("arrays", arrays_text(manifest));
@@ -169,6 +175,11 @@ void write_dataset(JsonWriter& json, const DatasetView& view) {
   json.member("max_segments_in_row", manifest.max_segments_in_row);
   json.member("packer", manifest.plan.packer).member("bound", manifest.plan.bound).member("bound_kind", manifest.plan.bound_kind);
   json.member("gap", manifest.plan.rows - manifest.plan.bound);
+  if (view.waits) {
+    json.key("ranks").begin_object(true).member("world", view.waits->shape.world);
+    json.member("accumulation", view.waits->shape.accumulation).member("micro_batch", view.waits->shape.micro_batch);
+    json.member("imbalance", view.waits->imbalance).member("imbalance_bound", view.waits->bound).end_object();
+  }
   json.member("dtype", info(manifest.id_type).name).member("pad_id", manifest.pad_id);
   json.key("removed");
   write_removed(json, manifest.removed);

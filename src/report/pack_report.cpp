@@ -101,6 +101,25 @@ std::string changed_text(const StepFigures& steps, double StepBalance::*figure) 
   return text;
 }
 
+std::string loss_of_steps_text(const StepLoss& loss) {
+  const std::string a_rank = loss.least_of_rank > 0
+                                 ? fmt::format("a rank has {} or more in a micro-step", with_commas(loss.least_of_rank))
+                                 : std::string("some rank has none in a micro-step: divide by the step's");
+  return fmt::format("loss tokens a step: {} on average, {} to {} · {}\n", with_commas(std::llround(loss.mean)),
+                     with_commas(loss.least), with_commas(loss.most), a_rank);
+}
+
+/// Of rows in balanced order: does it last in training?
+std::string lasting_text(const Preset& preset, bool exchanged) {
+  if (preset.shuffled_by.empty()) {
+    return fmt::format("a trainer that shuffles rows itself undoes the order{}\n",
+                       exchanged ? ", not the exchange" : "; what --balance attention does lasts");
+  }
+  return fmt::format("{} shuffles rows itself: the order will not last{}, {}\n", preset.shuffled_by,
+                     preset.keep_order.empty() ? std::string() : fmt::format(" (but with {})", preset.keep_order),
+                     exchanged ? "the balanced rows will" : "rows of --balance attention would");
+}
+
 /// What the options say of steps; "" when they do not.
 std::string steps_text(const PackResult& result) {
   if (!result.steps || result.manifest.rows == 0) return "";
@@ -108,11 +127,11 @@ std::string steps_text(const PackResult& result) {
   const TrainingShape& shape = steps.shape;
   std::string text;
   if (shape.step_rows() > 1) {
-    text += fmt::format("{} x {} of {}: {} an epoch, {} tokens each{}\n", counted(shape.world, "rank", "ranks"),
-                        counted(shape.accumulation, "micro-step", "micro-steps"), counted(shape.micro_batch, "row", "rows"),
-                        counted(steps.steps, "step", "steps"), short_count(std::llround(steps.tokens)),
+    text += fmt::format("{}: {} an epoch, {} tokens each{}\n", shape_text(shape), counted(steps.steps, "step", "steps"),
+                        short_count(std::llround(steps.tokens)),
                         steps.rows_over > 0 ? fmt::format(", {} over", counted(steps.rows_over, "row", "rows")) : std::string());
   }
+  if (steps.loss) text += loss_of_steps_text(*steps.loss);
   if (shape.world > 1) {
     text += fmt::format("attention, dearest rank / mean: {} shuffled, {} balanced, at best {:.3f}\n",
                         changed_text(steps, &StepBalance::shuffled), changed_text(steps, &StepBalance::balanced), steps.bound);
@@ -122,8 +141,7 @@ std::string steps_text(const PackResult& result) {
                         100 * steps.exchanged->variation);
   }
   if (recorded_option(result.manifest, "order") == "\"balanced\"" && shape.world > 1) {
-    text += fmt::format("a trainer that shuffles rows itself undoes the order{}\n",
-                        steps.exchanged ? ", not the exchange" : "; what --balance attention does lasts");
+    text += lasting_text(find_preset(result.manifest.preset), steps.exchanged.has_value());
   }
   return text;
 }
@@ -143,6 +161,10 @@ void write_steps(JsonWriter& json, const std::optional<StepFigures>& steps) {
   json.member("tokens", steps->tokens).member("imbalance", steps->imbalance).member("imbalance_bound", steps->bound);
   write_balance(json, "planned", steps->planned);
   if (steps->exchanged) write_balance(json, "exchanged", *steps->exchanged);
+  if (steps->loss) {
+    json.key("loss_tokens").begin_object(true).member("mean", steps->loss->mean).member("least", steps->loss->least);
+    json.member("most", steps->loss->most).member("least_of_rank", steps->loss->least_of_rank).end_object();
+  }
   json.end_object();
 }
 

@@ -188,6 +188,62 @@ def shards_and_rows(folder):
     run("verify", folder / "rows", "--against", folder / "packed")
 
 
+def labels(folder):
+    """label_tokens: the real tokens that take part in the loss, from labels or a mask; of packed rows, from the dataset."""
+    lengths = stand_in(500, high=60)
+    marks = [[(i * 7 + t) % 3 > 0 for t in range(length)] for i, length in enumerate(lengths)]
+    with open(folder / "labels.jsonl", "w") as file:
+        for mark in marks:
+            file.write(json.dumps({"input_ids": list(range(1, len(mark) + 1)),
+                                   "labels": [t + 1 if m else -100 for t, m in enumerate(mark)]}) + "\n")
+    np.save(folder / "mask.npy", np.concatenate([np.arange(1, length + 1) for length in lengths]).astype(np.uint16))
+    np.save(folder / "mask.lengths.npy", lengths)
+    np.save(folder / "mask.loss_mask.npy", np.concatenate(marks).astype(np.uint8))
+
+    def compare(out, kept, per_item):
+        plan, arrays = load(out)
+        weights = arrays.get("weights", np.ones(len(arrays["members"]), np.float32))
+        expected = np.add.reduceat(per_item[arrays["members"]] * (weights > 0), arrays["batch_offsets"][:-1])
+        assert arrays["label_tokens"].dtype.str == "<i8" and (arrays["label_tokens"] == expected).all()
+        assert (arrays["label_tokens"] <= arrays["real_tokens"]).all() and plan["label_tokens"] == expected.sum()
+        return plan
+
+    number = 0
+    for source, column in (("labels.jsonl", "labels"), ("mask.npy", "loss_mask")):
+        for cut in ([], ["--max-length", 20, "--overlong", "truncate"], ["--max-length", 20, "--overlong", "truncate", "--truncate-side", "start"],
+                    ["--max-length", 20, "--overlong", "drop"]):
+            for tail in ("short", "repeat", "drop"):
+                number += 1
+                out = folder / f"plan-{number}"
+                run("batch", folder / source, "--batch-size", 16, "--world", 4, "--epochs", 2, "--tail", tail, *cut, "-o", out)
+                part = slice(0, 20) if "truncate" in cut else slice(None)
+                if "start" in cut:
+                    part = slice(-20, None)
+                plan = compare(out, part, np.array([sum(mark[part]) for mark in marks]))
+                assert plan["loss_column"] == column
+                run("verify", out, "--against", folder / source)
+    run("batch", folder / "labels.jsonl", "--columns", "none", "--batch-size", 16, "-o", folder / "none")
+    assert "label_tokens" not in load(folder / "none")[1]
+    run("verify", folder / "none", "--against", folder / "labels.jsonl")
+    run("batch", *[folder / "labels.jsonl"] * 2, "--allow-repeats", "--batch-size", 16, "--limit", 700, "-o", folder / "twice")
+    compare(folder / "twice", None, np.array([sum(mark) for mark in marks] * 2))
+
+    # Other labels of the same lengths: only who reads them again can tell.
+    changed = (folder / "labels.jsonl").read_text().replace("-100", "7", 1)
+    (folder / "other.jsonl").write_text(changed)
+    run("verify", folder / "plan-1")
+    assert "label_tokens" in run("verify", folder / "plan-1", "--against", folder / "other.jsonl", code=1).stdout
+    assert "no column" in run("verify", folder / "plan-1", "--against", folder / "mask.npy", code=1).stdout.replace("'loss_mask'", "no column")
+
+    run("pack", folder / "labels.jsonl", "-L", 64, "--rows-multiple", 16, "-o", folder / "packed")
+    manifest = json.loads((folder / "packed/manifest.json").read_text())
+    rows = np.concatenate([(np.load(folder / "packed" / shard["folder"] / "labels.npy") != -100).sum(1) for shard in manifest["shards"]])
+    run("batch", folder / "packed", "--batch-size", 3, "--world", 2, "-o", folder / "rows")
+    plan = compare(folder / "rows", None, rows)
+    assert plan["label_tokens"] == sum(map(sum, marks)) == manifest["loss"]["tokens"]
+    run("verify", folder / "rows", "--against", folder / "packed")
+
+
 def outputs_are_whole(folder):
     """Nothing is replaced that is not ours, and --force replaces what is."""
     np.save(folder / "lengths.npy", stand_in(100))
@@ -208,7 +264,7 @@ def outputs_are_whole(folder):
     assert not (folder / "dry").exists()
 
 
-cases = [strategies, threads_change_nothing, long_sequences, few_sequences, shards_and_rows, outputs_are_whole]
+cases = [strategies, threads_change_nothing, long_sequences, few_sequences, shards_and_rows, labels, outputs_are_whole]
 wanted = sys.argv[2:]
 for case in cases:
     if wanted and case.__name__ not in wanted:

@@ -27,6 +27,8 @@ TEST_CASE("every row of the table can be written and read") {
       CHECK((container == Container::npy) == is_native(preset));
     }
     CHECK((!preset.ends_in_eos || preset.needs_eos_id));
+    CHECK(preset.shuffled_by.empty() == is_native(preset));  // who reads NumPy arrays has an order of his own, or none
+    CHECK((preset.keep_order.empty() || !preset.shuffled_by.empty()));
     const bool of_labels = has_source(preset, OutputSource::labels) || has_source(preset, OutputSource::loss_mask) ||
                            has_source(preset, OutputSource::targets);
     CHECK((is_native(preset) || of_labels == (preset.labels != LabelRule::none)));

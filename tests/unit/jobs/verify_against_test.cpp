@@ -164,7 +164,7 @@ TEST_CASE("the recorded reading options come back") {
   Manifest manifest;
   manifest.options = {{"format", "\"raw\""}, {"ids_column", "\"ids\""}, {"unit", "\"sequence\""}, {"null_row", "\"drop\""},
                       {"dtype", "\"u32\""},  {"eos_id", "50256"},       {"bos_id", "null"},       {"limit", "12"}};
-  const ReadOptions read = recorded_read_options(manifest);
+  const ReadOptions read = recorded_read_options(manifest.options);
   CHECK(read.format == "raw");
   CHECK(read.ids_column == "ids");
   CHECK(read.unit == Unit::sequence);
@@ -175,9 +175,9 @@ TEST_CASE("the recorded reading options come back") {
   CHECK(read.limit == 12);
 
   manifest.options = {{"unit", "\"page\""}};
-  CHECK_THROWS_AS(recorded_read_options(manifest), Error);
+  CHECK_THROWS_AS(recorded_read_options(manifest.options), Error);
   manifest.options.clear();
-  CHECK(recorded_read_options(manifest).ids_column == "input_ids");
+  CHECK(recorded_read_options(manifest.options).ids_column == "input_ids");
 }
 
 }  // namespace
