@@ -13,8 +13,13 @@ namespace shardpack {
 namespace {
 
 /// Masks in the order in which they are asked; 0 takes no part in the loss.
-constexpr std::array<std::string_view, 6> kMasks{"loss_mask",      "completion_mask", "assistant_masks",
-                                                 "assistant_mask", "labels_mask",     "loss_weights"};
+/// Columns that say which tokens take part in the loss, the better known before the others.
+constexpr std::array<std::string_view, 7> kLossNames{"labels",         "loss_mask",   "completion_mask", "assistant_masks",
+                                                     "assistant_mask", "labels_mask", "loss_weights"};
+
+std::ptrdiff_t loss_rank(std::string_view name) {
+  return std::find(kLossNames.begin(), kLossNames.end(), name) - kLossNames.begin();
+}
 
 template <class Value>
 bool is_single(Value value) {
@@ -90,24 +95,16 @@ ValueType packed_type(ColumnFacts facts, std::int64_t fill) {
   return narrow ? ValueType::i32 : ValueType::i64;
 }
 
-bool is_loss_column(const Column& column) {
-  if (column.kind != ColumnKind::token) return false;
-  return column.name == "labels" || std::find(kMasks.begin(), kMasks.end(), column.name) != kMasks.end();
-}
+bool is_loss_name(std::string_view name) { return loss_rank(name) < std::ssize(kLossNames); }
+
+bool is_loss_column(const Column& column) { return column.kind == ColumnKind::token && is_loss_name(column.name); }
 
 int loss_column(std::span<const Column> columns) {
   int best = -1;
-  std::size_t best_rank = kMasks.size() + 1;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     if (!is_loss_column(columns[i])) continue;
-    const std::size_t rank =
-        columns[i].name == "labels"
-            ? 0
-            : 1 + static_cast<std::size_t>(std::find(kMasks.begin(), kMasks.end(), columns[i].name) - kMasks.begin());
-    if (rank < best_rank) {
+    if (best < 0 || loss_rank(columns[i].name) < loss_rank(columns[static_cast<std::size_t>(best)].name))
       best = static_cast<int>(i);
-      best_rank = rank;
-    }
   }
   return best;
 }

@@ -67,7 +67,10 @@ struct ColumnFacts {
 /// bytes.
 ValueType packed_type(ColumnFacts facts, std::int64_t fill);
 
-/// Does the column say which tokens take part in the loss: `labels`, or a mask of a usual name?
+/// Is it the name of a column that says which tokens take part in the loss: `labels`, or a usual one of a mask?
+bool is_loss_name(std::string_view name);
+
+/// Does the column say it, token by token?
 bool is_loss_column(const Column& column);
 
 /// The one of `columns` that says it for the dataset, `labels` before the masks; -1 for none.

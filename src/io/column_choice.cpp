@@ -8,6 +8,8 @@
 
 #include "base/nearest.h"
 #include "base/units.h"
+#include "core/column_values.h"
+#include "io/trainer_files.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -24,13 +26,13 @@ ColumnSeen& ColumnSeen::operator+=(const ColumnSeen& later) {
 
 namespace {
 
-constexpr std::array<std::string_view, 12> kAlignedNames{
-    "labels",       "loss_mask",      "completion_mask",     "assistant_masks", "assistant_mask", "labels_mask",
-    "loss_weights", "token_type_ids", "special_tokens_mask", "position_ids",    "segment_ids",    "attention_mask"};
+/// Aligned with the ids by their names, beside those of the loss.
+constexpr std::array<std::string_view, 5> kAlignedNames{"token_type_ids", "special_tokens_mask", "position_ids", "segment_ids",
+                                                        "attention_mask"};
 
 /// Files of a shard that are not a column's, and what is worked out anew for packed rows.
-constexpr std::array<std::string_view, 8> kOwnNames{"input_ids",  "segment_ids", "position_ids", "row_offsets",
-                                                    "seq_source", "seq_lengths", "seq_added",    "seq_slots"};
+constexpr std::array<std::string_view, 9> kOwnNames{"input_ids",   "segment_ids", "position_ids", "row_offsets",  "seq_source",
+                                                    "seq_lengths", "seq_added",   "seq_slots",    kFirstLabelStem};
 
 template <class Names>
 bool is_one_of(std::string_view name, const Names& names) {
@@ -98,10 +100,6 @@ bool is_wanted(const ColumnChoice& choice, ColumnKind kind, bool has_name) {
                           names.empty() ? "none beside the ids" : fmt::format("{}", fmt::join(names, ", "))),
               file);
 }
-
-}  // namespace
-
-namespace {
 
 constexpr std::array<std::string_view, 3> kWhich{"aligned", "all", "none"};  // the first of ColumnChoice::Which
 
@@ -179,7 +177,7 @@ bool is_excluded(const ColumnChoice& choice, std::string_view column) {
   return choice.which == ColumnChoice::Which::none || (choice.which == ColumnChoice::Which::named && !is_named(choice, column));
 }
 
-bool is_aligned_name(std::string_view column) { return is_one_of(column, kAlignedNames); }
+bool is_aligned_name(std::string_view column) { return is_loss_name(column) || is_one_of(column, kAlignedNames); }
 
 ChosenColumns choose_columns(const ColumnsSeen& seen, std::int64_t records, const ReadOptions& options, const std::string& name) {
   const ColumnChoice& choice = options.columns;

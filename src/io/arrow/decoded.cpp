@@ -1,7 +1,6 @@
 #include "io/arrow/decoded.h"
 
 #include <algorithm>
-#include <bit>
 #include <span>
 #include <utility>
 
@@ -52,21 +51,14 @@ DecodedRun decode_records(const RecordColumns& columns, const RecordFields& fiel
   return decoded;
 }
 
-SpooledIds::SpooledIds(const OpenContext& context) {
-  table_.type = IdType::u32;
-  table_.big_endian = std::endian::native == std::endian::big;
-  if (context.spool) spool_ = std::make_shared<File>(File::temporary(context.temp_dir));
-}
+SpooledIds::SpooledIds(const OpenContext& context) : spool_(context.temp_dir, context.spool) {}
 
 void SpooledIds::add(std::span<const std::uint32_t> ids, const TokenFacts& facts) {
-  const std::int64_t place = table_.tokens * info(table_.type).bytes;
-  if (spool_) spool_->write_at(place, std::as_bytes(ids));
-  table_.append(static_cast<std::int64_t>(ids.size()), place);
+  spool_.append(table_, ids);
   merge(facts_, facts);
 }
 
 void SpooledIds::finish(OpenedShard& shard, std::string hash) {
-  table_.file = spool_;
   shard.ids = std::move(table_);
   facts_.hash = std::move(hash);
   shard.facts = std::move(facts_);

@@ -2,12 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "io/arrow/records.h"
+#include "io/spool.h"
 
 namespace shardpack {
 
@@ -32,7 +32,7 @@ class SpooledIds {
 
  private:
   TokenTable table_;
-  std::shared_ptr<File> spool_;  // none: facts alone are wanted
+  Spool spool_;
   TokenFacts facts_;
 };
 

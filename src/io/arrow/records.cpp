@@ -346,7 +346,7 @@ bool stays_in_place(const CarriedColumn& column) {
 
 RecordCollector::RecordCollector(const InputFile& file, const ReadOptions& options, const RecordFields& fields,
                                  const OpenContext& context)
-    : temp_dir_(context.temp_dir), spools_(fields.carried().size()), spool_ends_(fields.carried().size()) {
+    : temp_dir_(context.temp_dir), spools_(fields.carried().size()) {
   shard_.ids_column = options.ids_column;
   shard_.files = {file.path};
   shard_.record_begin = {0};
@@ -370,7 +370,8 @@ void RecordCollector::add(const RecordRun& run, const RecordColumns* columns, co
     ColumnTable& table = shard_.columns[c];
     for (const std::int64_t length : values.lengths) table.begin.push_back(table.begin.back() + length);
     if (columns == nullptr || !stays_in_place(columns->carried[c])) {
-      spool(table, c, values);
+      if (!spools_[c]) spools_[c].emplace(temp_dir_);
+      spools_[c]->append(table.values, values.type, values.stored);
       continue;
     }
     const auto& list = std::get<ListColumn>(columns->carried[c]);
@@ -378,17 +379,6 @@ void RecordCollector::add(const RecordRun& run, const RecordColumns* columns, co
     for (const RecordRun::Kept& kept : values.kept)
       table.values.append(kept.count, list.values().begin_bytes + list.place_of(kept.begin), values.type);
   }
-}
-
-void RecordCollector::spool(ColumnTable& table, std::size_t number, const RecordRun::Values& values) {
-  if (!spools_[number]) {
-    spools_[number] = std::make_shared<File>(File::temporary(temp_dir_));
-    table.values.file = spools_[number];
-  }
-  spools_[number]->write_at(spool_ends_[number], values.stored);
-  const auto bytes = static_cast<std::int64_t>(values.stored.size());
-  table.values.append(bytes / info(values.type).bytes, spool_ends_[number], values.type);
-  spool_ends_[number] += bytes;
 }
 
 OpenedShard RecordCollector::finish() {

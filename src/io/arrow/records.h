@@ -13,6 +13,7 @@
 #include "io/column_choice.h"
 #include "io/formats/format.h"
 #include "io/formats/group_column.h"
+#include "io/spool.h"
 
 namespace shardpack {
 
@@ -92,12 +93,9 @@ class RecordCollector {
   OpenedShard finish();
 
  private:
-  void spool(ColumnTable& table, std::size_t number, const RecordRun::Values& values);
-
   OpenedShard shard_;
   std::string temp_dir_;
-  std::vector<std::shared_ptr<File>> spools_;  // of the columns, where they have one
-  std::vector<std::int64_t> spool_ends_;       // bytes
+  std::vector<std::optional<Spool>> spools_;  // by column; none where the values stay where they lie
   GroupNumbering groups_;
 };
 
