@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <string>
 
 #include "base/units.h"
+#include "io/trainer_files.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -28,10 +30,37 @@ std::vector<std::int64_t> read_offsets(const PackedArray& array, std::int64_t co
   return offsets;
 }
 
+/// Writes numbers as values of `type`. \return whether each of them is one
+bool narrow(std::span<const std::int64_t> numbers, ValueType type, std::byte* out) {
+  const auto as = [&](auto zero) {
+    using Value = decltype(zero);
+    bool fit = true;
+    auto* const values = reinterpret_cast<Value*>(out);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+      values[i] = static_cast<Value>(numbers[i]);
+      fit &= static_cast<std::int64_t>(values[i]) == numbers[i];
+    }
+    return fit;
+  };
+  switch (type) {
+    case ValueType::u8:
+      return as(std::uint8_t{});
+    case ValueType::u16:
+      return as(std::uint16_t{});
+    case ValueType::u32:
+      return as(std::uint32_t{});
+    case ValueType::i32:
+      return as(std::int32_t{});
+    default:
+      return as(std::int64_t{});
+  }
+}
+
 }  // namespace
 
 PackedRows::PackedRows(const PackedDataset& dataset, const ManifestShard& shard, bool values)
     : manifest_(dataset.manifest()),
+      output_(rules_of(manifest_, dataset.folder())),
       shown_(dataset.folder() + "/" + shard.folder),
       lengths_(dataset.open_array(shard, "seq_lengths")),
       source_(dataset.open_array(shard, "seq_source")) {
@@ -39,26 +68,50 @@ PackedRows::PackedRows(const PackedDataset& dataset, const ManifestShard& shard,
   if (dataset.has_array(shard, "seq_added")) added_.emplace(dataset.open_array(shard, "seq_added"));
   offsets_ = read_offsets(dataset.open_array(shard, "row_offsets"), shard.rows, shard.segments);
   if (source_.row_elements() != 3) fail(shown_, "seq_source does not have three numbers a segment", -1);
-  for (const Column& column : manifest_.columns) {
+  open_columns(dataset, shard, values);
+  if (values) open_ids(dataset, shard);
+}
+
+void PackedRows::open_columns(const PackedDataset& dataset, const ManifestShard& shard, bool values) {
+  // Tokens that take no slot have a place in columns all the same, and those say for how many.
+  const Length unslotted = unslotted_tokens(output_.preset->slot_rule);
+  std::int64_t places =
+      manifest_.row_tokens + unslotted * std::min<std::int64_t>(manifest_.max_segments_in_row, manifest_.row_tokens);
+  for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
+    const Column& column = manifest_.columns[c];
     ColumnArrays& arrays = columns_.emplace_back();
-    if (!values && !is_listed(column)) continue;
+    if (!is_stored(c) || (!values && !is_listed(column))) continue;
     const PackedArray& array = arrays.values.emplace(dataset.open_array(shard, column.name));
-    const std::int64_t expected = column.kind == ColumnKind::token ? manifest_.row_tokens : 1;
-    if (array.type() != column.type || array.row_elements() != expected)
+    const bool of_slots = column.kind == ColumnKind::token;
+    if (of_slots && unslotted > 0) places = std::max(places, array.row_elements());
+    if (array.type() != column.type || array.row_elements() != (of_slots ? places : 1))
       fail(array.path(), "not of the shape and type that the manifest says", -1);
     if (is_listed(column)) {
       const PackedArray begin = dataset.open_array(shard, column.name + std::string(kOffsetsSuffix));
       arrays.begin = read_offsets(begin, shard.segments, array.rows());
     }
   }
-  if (!values) return;
+  if (places > std::numeric_limits<Length>::max()) fail(shown_, "rows of 2^31 places or more", -1);
+  block_slots_ = static_cast<Length>(places);
+}
+
+void PackedRows::open_ids(const PackedDataset& dataset, const ManifestShard& shard) {
+  if (!output_.native()) {
+    trainer_ = open_rows(dataset, shard, output_);
+    if (trainer_->rows() != shard.rows) fail(shown_, "the trainer's files do not have the shard's rows", -1);
+    if (!output_.keeps_first_values) return;
+    const PackedArray& array = first_labels_.emplace(dataset.open_array(shard, kFirstLabelStem));
+    if (array.type() != label_column().type || array.row_elements() != 1 || array.rows() != shard.segments)
+      fail(array.path(), "not of the shape and type that the manifest says", -1);
+    return;
+  }
   ids_.emplace(dataset.open_array(shard, "input_ids"));
   if (ids_->row_elements() != manifest_.row_tokens || info(ids_->type()).name != info(manifest_.id_type).name)
     fail(ids_->path(), "not of the shape and type that the manifest says", -1);
 }
 
 std::int64_t PackedRows::rows_in_block(std::int64_t first_row, std::int64_t slots) const {
-  return std::clamp<std::int64_t>(slots / manifest_.row_tokens, 1, rows() - first_row);
+  return std::clamp<std::int64_t>(slots / block_slots_, 1, rows() - first_row);
 }
 
 RowBlock PackedRows::read(std::int64_t first_row, std::int64_t rows) const {
@@ -66,16 +119,71 @@ RowBlock PackedRows::read(std::int64_t first_row, std::int64_t rows) const {
   block.first_row = first_row;
   block.first_segment = offsets_[static_cast<std::size_t>(first_row)];
   block.rows = rows;
-  block.row_tokens = manifest_.row_tokens;
+  block.row_tokens = block_slots_;
   block.id_type = manifest_.id_type;
   for (std::int64_t row = first_row; row <= first_row + rows; ++row)
     block.row_begin.push_back(offsets_[static_cast<std::size_t>(row)] - block.first_segment);
   read_segments(block);
-  if (!ids_) return block;
+  if (!ids_ && !trainer_) return block;
   block.ids.resize(static_cast<std::size_t>(rows * block.row_tokens * info(block.id_type).bytes));
-  ids_->read_bytes(first_row, block.ids);
-  for (std::size_t c = 0; c < columns_.size(); ++c) block.columns.push_back(read_column(c, block));
+  if (ids_) ids_->read_bytes(first_row, block.ids);
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    block.columns.push_back(is_stored(c) ? read_column(c, block) : ColumnValues{});
+  if (trainer_) read_trainer_rows(block);
   return block;
+}
+
+/// Ids and labels, row by row as the sources had them. Places behind the last segment are left as they are.
+void PackedRows::read_trainer_rows(RowBlock& block) const {
+  const std::vector<ListValues> columns = trainer_->read(block.first_row, block.rows);
+  std::vector<std::int64_t> first_values;
+  if (first_labels_) {
+    const ValueType type = label_column().type;
+    ByteBuffer bytes(block.segments.size() * static_cast<std::size_t>(info(type).bytes));
+    first_labels_->read_bytes(block.first_segment, bytes);
+    widen_values(type, bytes, first_values);
+  }
+  ByteBuffer* labels = nullptr;
+  if (output_.label_column >= 0) {
+    labels = &block.columns[static_cast<std::size_t>(output_.label_column)].bytes;
+    labels->resize(static_cast<std::size_t>(block.rows * block.row_tokens * info(label_column().type).bytes));
+  }
+  const ValueType id_type = block.id_type == IdType::u16 ? ValueType::u16 : ValueType::u32;
+  TrainerRow row(output_);
+  std::vector<SlotRun> segments;
+  for (std::int64_t r = 0; r < block.rows; ++r) {
+    const auto begin = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(r)]);
+    const auto end = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(r) + 1]);
+    segments.clear();
+    std::int64_t slot = 0;
+    for (std::size_t s = begin; s < end; ++s) {
+      segments.push_back({slot, block.segments[s].length(), block.segments[s].slots});
+      slot += block.segments[s].slots;
+    }
+    row.take(columns, r);
+    for (std::size_t c = 0; c < output_.columns.size(); ++c) {
+      if (static_cast<std::int64_t>(row.column(c).size()) != row.expected_values(output_.columns[c].source, segments))
+        fail(shown_, fmt::format("{} does not have the values of its segments", output_.columns[c].name), block.first_row + r);
+    }
+    const std::span<const std::int64_t> ids = row.ids();
+    bool fit = narrow(ids, id_type, block.ids.data() + r * block.row_tokens * info(id_type).bytes);
+    if (labels != nullptr) {
+      const std::int64_t width = info(label_column().type).bytes;
+      fit = take_labels(row, segments, std::span(first_values).subspan(first_labels_ ? begin : 0),
+                        labels->data() + r * block.row_tokens * width) &&
+            fit;
+    }
+    if (!fit) fail(shown_, "a value that the sources do not have", block.first_row + r);
+  }
+}
+
+/// \return whether all of them are values of the column's type
+bool PackedRows::take_labels(const TrainerRow& row, std::span<const SlotRun> segments, std::span<const std::int64_t> first_values,
+                             std::byte* out) const {
+  std::vector<std::int64_t> stated, labels;
+  row.stated_labels(segments, stated);
+  row.source_labels(label_column(), segments, stated, first_values, labels);
+  return narrow(labels, label_column().type, out);
 }
 
 void PackedRows::read_segments(RowBlock& block) const {
@@ -114,7 +222,9 @@ void PackedRows::check_row(const RowBlock& block, std::int64_t row) const {
                        segment.tokens <= file->tokens && segment.first_token <= file->tokens - segment.tokens;
     if (!there) fail(shown_, "a segment of a record that the sources do not have", block.first_row + row);
   }
-  if (slots > block.row_tokens) fail(shown_, "the segments take more slots than a row has", block.first_row + row);
+  const std::int64_t unslotted = unslotted_tokens(output_.preset->slot_rule) * static_cast<std::int64_t>(end - begin);
+  if (slots > block.row_tokens || slots - unslotted > manifest_.row_tokens)
+    fail(shown_, "the segments take more slots than a row has", block.first_row + row);
 }
 
 ColumnValues PackedRows::read_column(std::size_t c, const RowBlock& block) const {

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "base/printable.h"
@@ -43,14 +44,73 @@ class NativeRows final : public RowReader {
   const PackedArray ids_;
 };
 
+/// An index of Megatron's in which every row is one sequence and one document, the rows back to back.
+class MegatronIndex {
+ public:
+  /// \throws Error{bad_data} for an index that says anything else of rows of this length and type
+  MegatronIndex(const std::string& path, Length row_tokens, ValueType type)
+      : file_(path, File::Mode::read), row_tokens_(row_tokens), row_bytes_(std::int64_t{row_tokens} * info(type).bytes) {
+    constexpr std::uint8_t kCodeOfI32 = 4, kCodeOfU16 = 8;
+    constexpr std::string_view kMagic("MMIDIDX\0", 9);
+    constexpr std::int64_t kRowBytes = 4 + 8 + 8;
+    if (file_.size() < kHeadBytes + 8) fail("too short for an index");
+    expect<char>("magic", 0, 9, [&](std::int64_t i) { return kMagic[static_cast<std::size_t>(i)]; });
+    expect<std::uint64_t>("version", 9, 1, [](std::int64_t) { return 1; });
+    expect<std::uint8_t>("dtype", 17, 1, [&](std::int64_t) { return type == ValueType::u16 ? kCodeOfU16 : kCodeOfI32; });
+    rows_ = read<std::int64_t>(18, 1).front();
+    if (rows_ != (file_.size() - kHeadBytes - 8) / kRowBytes || file_.size() != kHeadBytes + 8 + rows_ * kRowBytes)
+      fail(fmt::format("{} bytes and {} sequences do not fit together", with_commas(file_.size()), with_commas(rows_)));
+    expect<std::int64_t>("documents", 26, 1, [this](std::int64_t) { return rows_ + 1; });
+    expect<std::int32_t>("length", kHeadBytes, rows_, [this](std::int64_t) { return row_tokens_; });
+    expect<std::int64_t>("pointer", kHeadBytes + 4 * rows_, rows_, [this](std::int64_t row) { return row * row_bytes_; });
+    expect<std::int64_t>("document", kHeadBytes + 12 * rows_, rows_ + 1, [](std::int64_t row) { return row; });
+  }
+
+  std::int64_t rows() const { return rows_; }
+
+ private:
+  static constexpr std::int64_t kHeadBytes = 34;
+
+  [[noreturn]] void fail(const std::string& message, const std::string& place = "") const {
+    throw Error(ErrorCode::bad_data, message, file_.shown(), place);
+  }
+
+  template <class T>
+  std::vector<T> read(std::int64_t at, std::int64_t count) const {
+    std::vector<T> values(static_cast<std::size_t>(count));
+    file_.read_at(at, std::as_writable_bytes(std::span(values)));
+    return values;
+  }
+
+  template <class T, class Expected>
+  void expect(std::string_view what, std::int64_t at, std::int64_t count, Expected expected) const {
+    constexpr std::int64_t kPiece = 1 << 16;
+    for (std::int64_t first = 0; first < count; first += kPiece) {
+      const std::vector<T> values = read<T>(at + first * static_cast<std::int64_t>(sizeof(T)), std::min(kPiece, count - first));
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        const std::int64_t number = first + static_cast<std::int64_t>(i);
+        if (values[i] == static_cast<T>(expected(number))) continue;
+        fail(fmt::format("{} is {}, expected {}", what, +values[i], +static_cast<T>(expected(number))),
+             at >= kHeadBytes ? fmt::format("row {}", with_commas(number)) : "");
+      }
+    }
+  }
+
+  const File file_;
+  const Length row_tokens_;
+  const std::int64_t row_bytes_;
+  std::int64_t rows_ = -1;
+};
+
 class MegatronRows final : public RowReader {
  public:
-  MegatronRows(const OutputRules& rules, std::int64_t rows, const std::string& path)
+  /// \param path  of the .bin
+  MegatronRows(const OutputRules& rules, const std::string& path, const std::string& idx_path)
       : rules_(rules),
-        rows_(rows),
+        rows_(MegatronIndex(idx_path, rules.row_tokens, rules.columns.front().type).rows()),
         row_bytes_(std::int64_t{rules.row_tokens} * info(rules.columns.front().type).bytes),
         bin_(path, File::Mode::read) {
-    if (bin_.size() != rows_ * row_bytes_) {
+    if (bin_.size() / row_bytes_ != rows_ || bin_.size() % row_bytes_ != 0) {
       throw Error(
           ErrorCode::bad_data,
           fmt::format("{} bytes, expected {} rows of {}", with_commas(bin_.size()), with_commas(rows_), with_commas(row_bytes_)),
@@ -118,7 +178,10 @@ std::unique_ptr<RowReader> open_rows(const PackedDataset& dataset, const Manifes
   const std::string path = dataset.trainer_path(shard.trainer_files.front().name);  // of Megatron's the .bin
   if (rules.container == Container::arrow) return open_arrow_rows(rules, path);
   if (rules.container == Container::parquet) return open_parquet_rows(rules, path);
-  return std::make_unique<MegatronRows>(rules, shard.rows, path);
+  const auto idx =
+      std::ranges::find_if(shard.trainer_files, [](const ManifestFile& file) { return file.name.ends_with(".idx"); });
+  if (idx == shard.trainer_files.end()) throw Error(ErrorCode::bad_data, "the manifest lists no .idx for its rows", path);
+  return std::make_unique<MegatronRows>(rules, path, dataset.trainer_path(idx->name));
 }
 
 }  // namespace shardpack

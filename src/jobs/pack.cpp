@@ -19,6 +19,7 @@
 #include "jobs/partitions.h"
 #include "jobs/step_meter.h"
 #include "jobs/tail.h"
+#include "jobs/trainer_extras.h"
 #include "jobs/write_partitions.h"
 #include "shardpack/error.h"
 
@@ -99,6 +100,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
   write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, steps, result.manifest, context);
   settle_totals(partitions, result);
+  write_trainer_extras(*staged, settings, partitions, result.manifest);
   result.steps = steps.finish(result.manifest);
   result.groups = groups_of(partitions);
 

@@ -511,12 +511,6 @@ UnpackResult unpack(const std::string& path, const std::string& output, const Un
   // What can be refused is refused before anything is read.
   const PackedDataset dataset(path);
   const Manifest& manifest = dataset.manifest();
-  if (!dataset.native()) {
-    throw Error(ErrorCode::usage,
-                "its rows are in the files of a trainer; unpack reads the native layout alone in this version, which pack writes "
-                "without --for",
-                path);
-  }
   check_partitions(dataset);
   const RecordSinkSettings settings = sink_settings(manifest, options);
   check_record_format(settings);

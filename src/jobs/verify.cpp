@@ -14,6 +14,8 @@
 #include "io/manifest_parts.h"
 #include "io/packed_dataset.h"
 #include "io/plan_file.h"
+#include "io/row_reader.h"
+#include "io/trainer_files.h"
 #include "jobs/verify_against.h"
 #include "jobs/verify_batches.h"
 #include "jobs/verify_folder.h"
@@ -22,6 +24,7 @@
 #include "jobs/verify_plan.h"
 #include "jobs/verify_shards.h"
 #include "jobs/verify_totals.h"
+#include "jobs/verify_trainer_files.h"
 #include "shardpack/jobs.h"
 
 namespace shardpack {
@@ -63,18 +66,43 @@ VerifyResult verify_plan(const std::string& text, const std::string& path) {
   return result;
 }
 
-std::vector<std::string> checked_lines(const Manifest& manifest, const VerifyResult& result, const VerifyOptions& options) {
-  std::size_t files = manifest.files.size() + 1;
-  for (const ManifestShard& shard : manifest.shards) files += shard.files.size();
+/// "every token id, segment id and position id", or the columns of a trainer.
+std::string checked_columns(const Manifest& manifest, const OutputRules& output) {
+  if (output.native()) return manifest.derived ? "every token id, segment id and position id" : "every token id";
+  std::string text = fmt::format("as {} for {}: every value of", manifest.container, manifest.preset);
+  for (const OutputColumn& column : output.columns)
+    text += fmt::format("{} {}", &column == output.columns.data() ? "" : ",", column.name);
+  return text;
+}
+
+/// How the sources' labels come back from a trainer's rows.
+std::string label_line(const Manifest& manifest, const OutputRules& output) {
+  std::string from;
+  for (const OutputColumn& column : output.columns) {
+    const bool states = column.source == OutputSource::labels || column.source == OutputSource::loss_mask ||
+                        column.source == OutputSource::targets || column.source == OutputSource::target_ids;
+    if (states) from += fmt::format("{}{}", from.empty() ? "" : " and ", column.name);
+  }
+  if (output.keeps_first_values) from += fmt::format(", and of first tokens from {}", kFirstLabelStem);
+  return fmt::format("labels: {} of the sources, from {}", manifest.columns[static_cast<std::size_t>(output.label_column)].name,
+                     from);
+}
+
+std::vector<std::string> checked_lines(const PackedDataset& dataset, const OutputRules& output, const VerifyResult& result,
+                                       const VerifyOptions& options) {
+  const Manifest& manifest = dataset.manifest();
+  std::size_t files = manifest.files.size() + manifest.trainer_files.size() + 1;
+  for (const ManifestShard& shard : manifest.shards) files += shard.files.size() + shard.trainer_files.size();
   std::vector<std::string> lines{
       fmt::format("files: {}, {}: sizes, XXH3-128, nothing else in the folder", with_commas(static_cast<std::int64_t>(files)),
                   short_bytes(result.bytes)),
-      fmt::format("rows: {} of {} slots: every token id{}", with_commas(result.rows), with_commas(manifest.row_tokens),
-                  manifest.derived ? ", segment id and position id" : ""),
+      fmt::format("rows: {} of {} slots: {}", with_commas(result.rows), with_commas(manifest.row_tokens),
+                  checked_columns(manifest, output)),
       fmt::format("cover: {} segments: the rows are those of {} {}, every source token is in them or in removed.csv, once",
                   with_commas(result.segments), manifest.partitions.size(), manifest.partitions.size() == 1 ? "plan" : "plans"),
       fmt::format("fingerprint: {} tokens, shard by shard: source = packed + removed", with_commas(result.tokens)),
       fmt::format("bound: {} rows: {}", with_commas(manifest.plan.bound), proof_of(manifest.plan.bound_kind))};
+  if (output.label_column >= 0) lines.insert(lines.begin() + 2, label_line(manifest, output));
   const bool grouped =
       std::ranges::any_of(manifest.partitions, [](const ManifestPartition& partition) { return !partition.groups.empty(); });
   if (grouped) {
@@ -91,6 +119,20 @@ std::vector<std::string> checked_lines(const Manifest& manifest, const VerifyRes
 
 std::int64_t manifest_bytes(const PackedDataset& dataset) {
   return File(dataset.folder() + "/" + std::string(kManifestName), File::Mode::read).size();
+}
+
+/// By its manifest; none, with an issue, when there is no such preset or its files lie elsewhere.
+std::optional<OutputRules> known_output(const PackedDataset& dataset, IssueList& issues) {
+  try {
+    OutputRules output = rules_of(dataset.manifest(), "");
+    if (output.native() == dataset.native()) return output;
+    issues.add("manifest", kManifestName,
+               fmt::format("the files of the preset {} do not lie like this", dataset.manifest().preset));
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    issues.add("manifest", kManifestName, without_path(error));
+  }
+  return std::nullopt;
 }
 
 VerifyResult verify_dataset(const std::string& path, const VerifyOptions& options, const RunContext& context) {
@@ -116,15 +158,10 @@ VerifyResult verify_dataset(const std::string& path, const VerifyOptions& option
     return result;
   }
 
-  if (!dataset->native()) {
-    if (!options.against.empty()) check_against(manifest, options.against, context, issues);
-    result.bytes = check_hashes(*dataset, whole, context, issues) + manifest_bytes(*dataset);
+  // How rows became a trainer's, which is undone row by row.
+  const std::optional<OutputRules> output = known_output(*dataset, issues);
+  if (!output) {
     result.issues = issues.take();
-    result.rows = manifest.rows;
-    result.segments = manifest.segments;
-    result.tokens = manifest.tokens;
-    result.checked = {"files: sizes, XXH3-128, nothing else in the folder",
-                      fmt::format("not checked: what is in the rows, which are {} files", manifest.container)};
     return result;
   }
 
@@ -133,16 +170,18 @@ VerifyResult verify_dataset(const std::string& path, const VerifyOptions& option
   if (!options.against.empty()) source = check_against(manifest, options.against, context, issues);
 
   // One pass over every byte: hashes, rows, plans, placements, fingerprints.
-  const DatasetFacts facts = check_shards(*dataset, whole, source ? &source->source->index() : nullptr, context, issues);
+  const DatasetFacts facts = check_shards(*dataset, *output, whole, source ? &source->source->index() : nullptr, context, issues);
   if (facts.complete) check_totals(manifest, facts, issues);
+  const std::int64_t extra_bytes =
+      check_trainer_files(*dataset, *output, facts.complete ? &facts.planned : nullptr, whole, issues);
   ensure(facts.complete || !issues.empty(), "something could not be checked, and no issue says so");
 
   result.issues = issues.take();
   result.rows = facts.planned.rows + facts.tail.rows;
   result.segments = facts.planned.segments;
   result.tokens = facts.planned.tokens;
-  result.bytes = facts.bytes + manifest_bytes(*dataset);
-  if (facts.complete) result.checked = checked_lines(manifest, result, options);
+  result.bytes = facts.bytes + extra_bytes + manifest_bytes(*dataset);
+  if (facts.complete) result.checked = checked_lines(*dataset, *output, result, options);
   return result;
 }
 

@@ -4,13 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <optional>
 #include <system_error>
 #include <vector>
 
 #include "base/units.h"
-#include "exec/ordered_map.h"
-#include "io/file.h"
 #include "io/staged_output.h"
 
 namespace shardpack {
@@ -118,49 +115,6 @@ class FolderCheck {
 
 std::string relative_name(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
-}
-
-std::int64_t check_hashes(const PackedDataset& dataset, const std::set<std::string, std::less<>>& whole,
-                          const RunContext& context, IssueList& issues) {
-  struct Check {
-    std::string shown, path, hash;
-    std::int64_t bytes = 0;
-    bool good = false;
-  };
-  std::vector<Check> checks;
-  std::int64_t bytes = 0;
-  const auto add = [&](std::string shown, const ManifestFile& file, const auto& path) {
-    if (!whole.contains(shown)) return;
-    bytes += file.bytes;
-    checks.push_back({std::move(shown), path(), file.hash, file.bytes});
-  };
-  const auto add_trainer_file = [&](const ManifestFile& file) {
-    add(file.name, file, [&] { return dataset.trainer_path(file.name); });
-  };
-  for (const ManifestFile& file : dataset.manifest().files)
-    add(file.name, file, [&] { return dataset.file_path("", file.name); });
-  for (const ManifestFile& file : dataset.manifest().trainer_files) add_trainer_file(file);
-  for (const ManifestShard& shard : dataset.shards()) {
-    for (const ManifestFile& file : shard.files)
-      add(relative_name(shard.folder, file.name), file, [&] { return dataset.file_path(shard.folder, file.name); });
-    for (const ManifestFile& file : shard.trainer_files) add_trainer_file(file);
-  }
-  context.progress.begin_stage("verifying", bytes, "bytes");
-  std::size_t next = 0;
-  const auto produce = [&]() -> std::optional<Check> {
-    if (next == checks.size()) return std::nullopt;
-    return checks[next++];
-  };
-  const auto hash = [](Check&& check) {
-    check.good = hash_file(File(check.path, File::Mode::read, check.shown)) == check.hash;
-    return std::move(check);
-  };
-  ordered_map(context.pool, default_in_flight(context.pool), context.stop, produce, hash, [&](Check&& check) {
-    if (!check.good) issues.add("checksum", check.shown, "the bytes differ from what was written (XXH3-128)");
-    context.progress.advance(check.bytes);
-  });
-  context.progress.end_stage();
-  return bytes;
 }
 
 std::set<std::string, std::less<>> check_folder(const PackedDataset& dataset, IssueList& issues) {

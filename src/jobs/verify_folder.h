@@ -1,22 +1,16 @@
 // Is everything that the manifest lists in the folder, and nothing else?
 #pragma once
 
-#include <cstdint>
 #include <set>
 #include <string>
 
 #include "io/packed_dataset.h"
 #include "jobs/verify_issues.h"
-#include "shardpack/run_context.h"
 
 namespace shardpack {
 
 /// Compare names and sizes. \return the listed files that are there with their size: "shard-00000-00000/input_ids.npy"
 std::set<std::string, std::less<>> check_folder(const PackedDataset& dataset, IssueList& issues);
-
-/// Compare the hashes of all files that are there with their size. \return their bytes
-std::int64_t check_hashes(const PackedDataset& dataset, const std::set<std::string, std::less<>>& whole,
-                          const RunContext& context, IssueList& issues);
 
 /// "folder/name", or the name alone beside the manifest.
 std::string relative_name(const std::string& folder, const std::string& name);

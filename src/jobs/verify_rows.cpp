@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "base/hash.h"
 #include "base/units.h"
+#include "jobs/verify_trainer_row.h"
 
 namespace shardpack {
 
@@ -39,7 +41,9 @@ bool is_ramp(std::span<const T> values, std::uint32_t first, std::uint32_t step)
 class RowCheck {
  public:
   RowCheck(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin, std::span<const FingerprintRecount> recounts)
-      : rows_(rows), rules_(rules), origin_(origin), recounts_(recounts) {}
+      : rows_(rows), rules_(rules), origin_(origin), recounts_(recounts) {
+    if (rules.output != nullptr) trainer_.emplace(rules);
+  }
 
   CheckedRows run() {
     for (row_ = 0; row_ < rows_.rows; ++row_) {
@@ -50,22 +54,40 @@ class RowCheck {
       }
       compare_with_plan();
       check_groups();
-      if (rows_.ids.type == IdType::u16) {
-        check_ids<std::uint16_t>();
-      } else {
-        check_ids<std::uint32_t>();
+      trainer_ ? check_trainer_slots() : check_slots();
+      for (std::size_t c = 0; c < rules_.columns.size(); ++c) {
+        if (!trainer_ || static_cast<int>(c) != rules_.output->label_column) check_column(c);
       }
-      for (std::size_t c = 0; c < rules_.columns.size(); ++c) check_column(c);
-      check_derived("segment_ids", rows_.segment_ids, 1, 0);
-      check_derived("position_ids", rows_.position_ids, rules_.position_start, 1);
       if (origin_.digest_rows) result_.digests.push_back(digest());
     }
     return std::move(result_);
   }
 
  private:
-  void report(std::string_view kind, std::string message) {
-    result_.issues.add(kind, rows_.shard, std::move(message), rows_.first_row + row_);
+  void report(std::string_view kind, std::string message) { report(kind, rows_.shard, std::move(message)); }
+  void report(std::string_view kind, std::string_view file, std::string message) {
+    result_.issues.add(kind, file, std::move(message), rows_.first_row + row_);
+  }
+
+  void check_slots() {
+    if (rows_.ids.type == IdType::u16) {
+      check_ids(row_of<std::uint16_t>(rows_.ids, row_, rules_.row_tokens));
+    } else {
+      check_ids(row_of<std::uint32_t>(rows_.ids, row_, rules_.row_tokens));
+    }
+    check_derived("segment_ids", rows_.segment_ids, 1, 0);
+    check_derived("position_ids", rows_.position_ids, rules_.position_start, 1);
+  }
+
+  /// The same of a row in a trainer's file, with its labels, which are the dataset's label column.
+  void check_trainer_slots() {
+    if (!trainer_->take(rows_, row_, runs_, result_.issues)) return;
+    check_ids(trainer_->ids());
+    if (rules_.output->label_column >= 0) {
+      check_values(static_cast<std::size_t>(rules_.output->label_column), trainer_->source_labels(),
+                   result_.pieces.size() - segments_.size(), rows_.slots_file);
+    }
+    result_.facts.hidden_labels += trainer_->hidden_labels();
   }
 
   std::size_t first_segment() const {
@@ -78,6 +100,7 @@ class RowCheck {
   /// The row's boundaries into segments_, and the pieces they hold into the result. \return whether they are possible
   bool read_segments() {
     segments_.clear();
+    runs_.clear();
     const std::size_t pieces_before = result_.pieces.size();
     std::int64_t end = 0;
     for (std::size_t s = first_segment(); s < end_segment(); ++s) {
@@ -91,10 +114,18 @@ class RowCheck {
       }
       end += slots;
       segments_.push_back(segment);
+      runs_.push_back({segment.begin, segment.length, segment.slots});
     }
     const auto count = static_cast<std::int64_t>(segments_.size());
-    if (end > rules_.row_tokens) {
-      report("row", fmt::format("its segments take {} slots, a row has {}", with_commas(end), with_commas(rules_.row_tokens)));
+    const std::int64_t slots = end - count * rules_.unslotted;
+    if (slots > rules_.row_tokens) {
+      report("row", fmt::format("its segments take {} slots, a row has {}", with_commas(slots), with_commas(rules_.row_tokens)));
+      result_.pieces.resize(pieces_before);
+      return false;
+    }
+    if (end > rows_.column_slots) {
+      report("row", fmt::format("its segments have {} tokens, the columns have {} places", with_commas(end),
+                                with_commas(rows_.column_slots)));
       result_.pieces.resize(pieces_before);
       return false;
     }
@@ -103,6 +134,9 @@ class RowCheck {
     }
     if (origin_.fill && count > 0) report("row", fmt::format("a fill row has {} segments, none was expected", count));
     if (!origin_.fill && count == 0) report("row", "no segment at all");
+    for (const Segment& segment : segments_)
+      result_.facts.longest_segment = std::max(result_.facts.longest_segment, segment.slots - rules_.unslotted);
+    if (result_.facts.least_slots < 0 || slots < result_.facts.least_slots) result_.facts.least_slots = slots;
     result_.facts.segments += count;
     result_.facts.max_segments = std::max(result_.facts.max_segments, count);
     return true;
@@ -114,7 +148,7 @@ class RowCheck {
       report("row", fmt::format("segment {}: seq_added is {}, expected 0 to 3", ordinal, segment.added));
       return false;
     }
-    if (segment.length < 1 || segment.tokens < 0) {
+    if (segment.length < 1 + rules_.unslotted || segment.tokens < 0) {
       report("row",
              fmt::format("segment {}: length {} with {} added tokens", ordinal, segment.length, segment.length - segment.tokens));
       return false;
@@ -155,7 +189,7 @@ class RowCheck {
     lengths_.clear();
     for (std::size_t s = 0; s < segments_.size(); ++s) {
       if (s % together == 0) lengths_.push_back(0);
-      lengths_.back() += static_cast<Length>(segments_[s].slots);
+      lengths_.back() += static_cast<Length>(segments_[s].slots - rules_.unslotted);
     }
     std::ranges::sort(lengths_, std::greater<>());
     const std::int64_t strategy = origin_.plan->find(lengths_);
@@ -201,8 +235,7 @@ class RowCheck {
   }
 
   template <class Id>
-  void check_ids() {
-    const std::span<const Id> ids = row_of<Id>(rows_.ids, row_, rules_.row_tokens);
+  void check_ids(std::span<const Id> ids) {
     const std::size_t pieces_begin = result_.pieces.size() - segments_.size();
     std::int64_t end = 0;
     for (std::size_t s = 0; s < segments_.size(); ++s) {
@@ -221,7 +254,7 @@ class RowCheck {
       check_padding(ids, segment.begin + segment.length, segment.begin + segment.slots);
       end = segment.begin + segment.slots;
     }
-    check_padding(ids, end, rules_.row_tokens);
+    check_padding(ids, end, static_cast<std::int64_t>(ids.size()));
   }
 
   void check_column(std::size_t number) {
@@ -246,8 +279,8 @@ class RowCheck {
     const std::span<const Value> values(reinterpret_cast<const Value*>(stored.bytes.data()), stored.bytes.size() / sizeof(Value));
     const std::size_t first_piece = result_.pieces.size() - segments_.size();
     if (column.kind == ColumnKind::token) {
-      const auto row_tokens = static_cast<std::size_t>(rules_.row_tokens);
-      return check_slots(number, values.subspan(static_cast<std::size_t>(row_) * row_tokens, row_tokens), first_piece);
+      const auto slots = static_cast<std::size_t>(rows_.column_slots);
+      return check_values(number, values.subspan(static_cast<std::size_t>(row_) * slots, slots), first_piece, rows_.shard);
     }
     for (std::size_t s = 0; s < segments_.size(); ++s) {
       const PlacedPiece& piece = result_.pieces[first_piece + s];
@@ -267,16 +300,17 @@ class RowCheck {
     }
   }
 
-  /// A column with a value for every slot of the row.
+  /// A column with a value for every slot of the row. \param file  that has it
   template <class Value>
-  void check_slots(std::size_t number, std::span<const Value> values, std::size_t first_piece) {
+  void check_values(std::size_t number, std::span<const Value> values, std::size_t first_piece, std::string_view file) {
     const Column& column = rules_.columns[number];
     const auto fill = static_cast<Value>(fill_value(column));
     const auto check_filled = [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t slot = begin; slot < end; ++slot) {
         const Value found = values[static_cast<std::size_t>(slot)];
         if (found == fill) continue;
-        report("column", fmt::format("{}: slot {} is {}, expected {} where no source token is", column.name, slot, found, fill));
+        report("column", file,
+               fmt::format("{}: slot {} is {}, expected {} where no source token is", column.name, slot, found, fill));
         return;
       }
     };
@@ -294,14 +328,14 @@ class RowCheck {
       end = segment.begin + segment.slots;
       check_filled(first + segment.tokens, end);
     }
-    check_filled(end, rules_.row_tokens);
+    check_filled(end, static_cast<std::int64_t>(values.size()));
   }
 
   void check_added(std::string_view which, std::int64_t found, const std::optional<std::int64_t>& expected, std::size_t s) {
     if (!expected) {
-      report("ids", fmt::format("segment {}: an added {}, and the manifest has no id for it", s + 1, which));
+      report("ids", rows_.slots_file, fmt::format("segment {}: an added {}, and the manifest has no id for it", s + 1, which));
     } else if (found != *expected) {
-      report("ids", fmt::format("segment {}: the added {} is {}, expected {}", s + 1, which, found, *expected));
+      report("ids", rows_.slots_file, fmt::format("segment {}: the added {} is {}, expected {}", s + 1, which, found, *expected));
     }
   }
 
@@ -315,7 +349,7 @@ class RowCheck {
     }
     result_.facts.add_ids(low, high);
     if (low < rules_.id_min || high > rules_.id_max) {
-      report("ids",
+      report("ids", rows_.slots_file,
              fmt::format("segment {}: ids {} to {}, the sources have {} to {}", s + 1, low, high, rules_.id_min, rules_.id_max));
     }
   }
@@ -326,7 +360,7 @@ class RowCheck {
     if (is_ramp(padding, static_cast<std::uint32_t>(rules_.pad_id), 0)) return;
     std::size_t at = 0;
     while (padding[at] == static_cast<Id>(rules_.pad_id)) ++at;
-    report("ids",
+    report("ids", rows_.slots_file,
            fmt::format("slot {}: padding is {}, expected {}", begin + static_cast<std::int64_t>(at), padding[at], rules_.pad_id));
   }
 
@@ -366,28 +400,41 @@ class RowCheck {
 
   /// Of all that a row is: its ids and its segments.
   std::uint64_t digest() const {
-    const std::size_t row_bytes =
-        static_cast<std::size_t>(rules_.row_tokens) * static_cast<std::size_t>(info(rows_.ids.type).bytes);
-    std::string bytes(reinterpret_cast<const char*>(rows_.ids.bytes.data()) + static_cast<std::size_t>(row_) * row_bytes,
-                      row_bytes);
+    std::string bytes;
+    const auto append = [&](std::span<const std::byte> values, std::size_t begin, std::size_t end, int value_bytes) {
+      const auto width = static_cast<std::size_t>(value_bytes);
+      bytes.append(reinterpret_cast<const char*>(values.data()) + begin * width, (end - begin) * width);
+    };
+    const auto row = static_cast<std::size_t>(row_);
+    if (!trainer_) {
+      const auto slots = static_cast<std::size_t>(rules_.row_tokens);
+      append(rows_.ids.bytes, row * slots, (row + 1) * slots, info(rows_.ids.type).bytes);
+    }
+    for (std::size_t c = 0; c < rows_.trainer.size(); ++c) {
+      const ListValues& list = rows_.trainer[c];
+      append(list.values, static_cast<std::size_t>(list.begin[row]), static_cast<std::size_t>(list.begin[row + 1]),
+             info(rules_.output->columns[c].type).bytes);
+    }
+    if (!rows_.first_labels.empty())
+      append(rows_.first_labels, first_segment(), end_segment(),
+             info(rules_.columns[static_cast<std::size_t>(rules_.output->label_column)].type).bytes);
     for (std::size_t s = 0; s < segments_.size(); ++s) {
       const auto source = rows_.source.subspan(3 * (first_segment() + s), 3);
       bytes += fmt::format("{},{},{},{},{};", segments_[s].length, segments_[s].added, source[0], source[1], source[2]);
     }
     for (std::size_t c = 0; c < rules_.columns.size(); ++c) {
       const Column& column = rules_.columns[c];
-      const auto width = static_cast<std::size_t>(info(column.type).bytes);
-      const std::span<const std::byte> values = rows_.columns[c].bytes;
+      if (trainer_ && static_cast<int>(c) == rules_.output->label_column) continue;
       std::size_t begin = first_segment(), end = end_segment();
       if (column.kind == ColumnKind::token) {
-        begin = static_cast<std::size_t>(row_) * static_cast<std::size_t>(rules_.row_tokens);
-        end = begin + static_cast<std::size_t>(rules_.row_tokens);
+        begin = row * static_cast<std::size_t>(rows_.column_slots);
+        end = begin + static_cast<std::size_t>(rows_.column_slots);
       } else if (column.kind != ColumnKind::sequence) {
         const std::span<const std::int64_t> offsets = rows_.columns[c].offsets;
         begin = static_cast<std::size_t>(offsets[begin] - offsets.front());
         end = static_cast<std::size_t>(offsets[end] - offsets.front());
       }
-      bytes.append(reinterpret_cast<const char*>(values.data()) + begin * width, (end - begin) * width);
+      append(rows_.columns[c].bytes, begin, end, info(column.type).bytes);
     }
     return hash64(bytes);
   }
@@ -398,7 +445,9 @@ class RowCheck {
   const std::span<const FingerprintRecount> recounts_;  // of the ids, and of each column
   std::int64_t row_ = 0;                                // in the block
   std::vector<Segment> segments_;                       // of that row
+  std::vector<SlotRun> runs_;                           // the same, as a trainer's row has them
   std::vector<Length> lengths_;
+  std::optional<TrainerRowCheck> trainer_;
   CheckedRows result_;
 };
 
@@ -414,9 +463,12 @@ RowFacts& RowFacts::operator+=(const RowFacts& other) {
   segments += other.segments;
   tokens += other.tokens;
   loss_tokens += other.loss_tokens;
+  hidden_labels += other.hidden_labels;
   added_eos += other.added_eos;
   added_bos += other.added_bos;
   max_segments = std::max(max_segments, other.max_segments);
+  longest_segment = std::max(longest_segment, other.longest_segment);
+  if (other.least_slots >= 0) least_slots = least_slots < 0 ? other.least_slots : std::min(least_slots, other.least_slots);
   if (other.id_max >= 0) add_ids(other.id_min, other.id_max);
   fingerprint += other.fingerprint;
   return *this;

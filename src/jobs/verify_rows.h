@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/trainer_rows.h"
 #include "jobs/verify_fingerprint.h"
 #include "jobs/verify_issues.h"
 #include "jobs/verify_plan.h"
@@ -21,6 +22,7 @@ namespace shardpack {
 /// What all rows of a dataset obey.
 struct RowRules {
   Length row_tokens = 0, segment_multiple = 1;
+  Length unslotted = 0;           ///< tokens of every segment that take no slot
   std::int32_t max_segments = 0;  ///< 0 = no limit
   std::int64_t position_start = 0, pad_id = 0;
   std::int64_t id_min = 0, id_max = -1;  ///< of source tokens
@@ -28,8 +30,9 @@ struct RowRules {
   const std::vector<ManifestSource>& sources;
   std::vector<SequenceId> first_sequence;  ///< of each source, and one past the last
   std::vector<Column> columns;
-  std::string loss_column;       ///< "" for none
-  bool single_segments = false;  ///< a sequence has one segment at most, wherever that begins
+  std::string loss_column;              ///< "" for none
+  bool single_segments = false;         ///< a sequence has one segment at most, wherever that begins
+  const OutputRules* output = nullptr;  ///< how rows became a trainer's; null in the native layout
 };
 
 /// Ids of a block in their own width; nothing when the dataset does not have them.
@@ -46,15 +49,19 @@ struct StoredColumn {
 
 /// The stored arrays of the rows [first_row, first_row + rows) of a shard.
 struct StoredRows {
-  std::string_view shard;  ///< folder, for issues
+  std::string_view shard;       ///< folder, for issues
+  std::string_view slots_file;  ///< where the ids are, for issues: a file of the trainer, else the folder
   std::int64_t first_row = 0, rows = 0;
+  std::int64_t column_slots = 0;          ///< places of a row in columns of kind token: row_tokens, or more for unslotted tokens
   std::span<const std::int64_t> offsets;  ///< rows + 1, ascending; offsets[0] is the first segment below
   std::span<const std::int32_t> lengths;
   std::span<const std::int32_t> slots;   ///< empty: equal to the lengths
   std::span<const std::int64_t> source;  ///< three a segment
   std::span<const std::uint8_t> added;   ///< empty: none
   StoredIds ids, segment_ids, position_ids;
-  std::vector<StoredColumn> columns;  ///< as RowRules::columns
+  std::vector<StoredColumn> columns;        ///< as RowRules::columns; of one that a trainer's files have, nothing
+  std::span<const ListValues> trainer;      ///< as RowRules::output has them, instead of ids and what is derived from them
+  std::span<const std::byte> first_labels;  ///< of each segment, where OutputRules::keeps_first_values
 };
 
 /// What the rows of a block belong to.
@@ -76,7 +83,9 @@ struct PlacedPiece {
 /// What a block holds; adds up.
 struct RowFacts {
   std::int64_t rows = 0, segments = 0, tokens = 0, loss_tokens = 0, added_eos = 0, added_bos = 0, max_segments = 0;
-  std::int64_t id_min = 0, id_max = -1;  ///< of source tokens
+  std::int64_t hidden_labels = 0;                      ///< that the preset hid
+  std::int64_t longest_segment = 0, least_slots = -1;  ///< slots of one segment, and of one row's segments together; -1: no row
+  std::int64_t id_min = 0, id_max = -1;                ///< of source tokens
   Fingerprint fingerprint;
 
   void add_ids(std::int64_t low, std::int64_t high);

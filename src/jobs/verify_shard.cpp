@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <functional>
 
+#include "base/units.h"
 #include "io/file.h"
+#include "io/trainer_files.h"
 #include "jobs/verify_folder.h"
 
 namespace shardpack {
@@ -22,11 +24,12 @@ std::string offsets_stem(const Column& column) { return column.name + std::strin
 /// The arrays that any shard has, by file name without its suffix.
 struct KnownArray {
   std::string_view stem;
-  bool derived, needed;
+  bool slots, derived, needed;  // slots: only where no trainer's files have the rows
 };
-constexpr KnownArray kArrays[]{{"input_ids", false, true},   {"segment_ids", true, true},  {"position_ids", true, true},
-                               {"row_offsets", false, true}, {"seq_lengths", false, true}, {"seq_source", false, true},
-                               {"seq_added", false, false},  {"seq_slots", false, false}};
+constexpr KnownArray kArrays[]{{"input_ids", true, false, true},    {"segment_ids", true, true, true},
+                               {"position_ids", true, true, true},  {"row_offsets", false, false, true},
+                               {"seq_lengths", false, false, true}, {"seq_source", false, false, true},
+                               {"seq_added", false, false, false},  {"seq_slots", false, false, false}};
 
 template <class T>
 std::span<T> first_of(std::vector<T>& buffer, std::int64_t count) {
@@ -38,17 +41,23 @@ std::string show_shape(const std::vector<std::int64_t>& shape) { return fmt::for
 
 }  // namespace
 
-std::int64_t block_bytes(const Manifest& manifest) {
+std::int64_t block_bytes(const Manifest& manifest, const OutputRules& output) {
   std::int64_t slot_bytes = 3 * info(manifest.id_type).bytes;
   for (const Column& column : manifest.columns) slot_bytes += info(column.type).bytes;
+  if (!output.native()) {
+    for (const OutputColumn& column : output.columns) slot_bytes += info(column.type).bytes;
+  }
   return std::max<std::int64_t>(kBlockSlots, manifest.row_tokens) * slot_bytes + kBlockSegments * 33;
 }
 
-ShardFiles::ShardFiles(const PackedDataset& dataset, const ManifestShard& listed, const std::set<std::string, std::less<>>& whole,
-                       IssueList& issues)
-    : manifest_(dataset.manifest()), listed_(listed) {
+ShardFiles::ShardFiles(const PackedDataset& dataset, const ManifestShard& listed, const OutputRules& output,
+                       const std::string& trainer_name, const std::set<std::string, std::less<>>& whole, IssueList& issues)
+    : manifest_(dataset.manifest()), listed_(listed), output_(output) {
   open_files(dataset, whole, issues);
-  readable_ = arrays_are_there(issues) && shapes_fit(issues) && read_offsets(issues);
+  open_trainer_files(dataset, whole);
+  find_column_slots();
+  readable_ = arrays_are_there(issues) && shapes_fit(issues) && read_offsets(issues) &&
+              (output_.native() || trainer_rows_open(dataset, trainer_name, issues));
   for (CheckedFile& file : files_) {
     if (!hashed_with_rows(file)) continue;
     hash_header(file);
@@ -80,6 +89,45 @@ void ShardFiles::open_files(const PackedDataset& dataset, const std::set<std::st
   }
 }
 
+void ShardFiles::open_trainer_files(const PackedDataset& dataset, const std::set<std::string, std::less<>>& whole) {
+  for (const ManifestFile& listed : listed_.trainer_files) {
+    if (!whole.contains(listed.name)) continue;
+    CheckedFile& file = files_.emplace_back();
+    file.listed = &listed;
+    file.shown = listed.name;
+    file.path = dataset.trainer_path(listed.name);
+  }
+}
+
+/// The trainer's files are those of this shard, all there, and can be read.
+bool ShardFiles::trainer_rows_open(const PackedDataset& dataset, const std::string& trainer_name, IssueList& issues) {
+  std::vector<std::string> names, expected{trainer_name};
+  if (output_.container == Container::megatron) expected = {trainer_name + ".bin", trainer_name + ".idx"};
+  std::size_t there = 0;
+  for (const ManifestFile& file : listed_.trainer_files) {
+    names.push_back(file.name);
+    there += std::any_of(files_.begin(), files_.end(), [&](const CheckedFile& open) { return open.listed == &file; }) ? 1 : 0;
+  }
+  if (names != expected) {
+    issues.add("manifest", kManifestName,
+               fmt::format("{}: trainer_files are [{}], expected [{}]", listed_.folder, fmt::join(names, ", "),
+                           fmt::join(expected, ", ")));
+    return false;
+  }
+  if (there < names.size()) return false;  // said already
+  try {
+    reader_ = open_rows(dataset, listed_, output_);
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::bad_data) throw;
+    issues.add("header", error.path().substr(error.path().rfind('/') + 1), without_path(error));
+    return false;
+  }
+  if (reader_->rows() == listed_.rows) return true;
+  issues.add("header", names.front(),
+             fmt::format("{} rows, expected {}", with_commas(reader_->rows()), with_commas(listed_.rows)));
+  return false;
+}
+
 /// Every array that belongs to a shard is listed and open; nothing else is listed.
 bool ShardFiles::arrays_are_there(IssueList& issues) const {
   const std::string suffix = manifest_.compress.empty() ? ".npy" : ".npy.zst";
@@ -99,14 +147,28 @@ bool ShardFiles::arrays_are_there(IssueList& issues) const {
     }
   };
   for (const KnownArray& array : kArrays) {
+    if (array.slots && !output_.native()) continue;
     if (!array.derived || manifest_.derived) expect(array.stem, array.needed);
   }
-  for (const Column& column : manifest_.columns) {
-    expect(column.name, true);
-    if (is_listed(column)) expect(offsets_stem(column), true);
+  for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
+    if (!is_stored(c)) continue;
+    expect(manifest_.columns[c].name, true);
+    if (is_listed(manifest_.columns[c])) expect(offsets_stem(manifest_.columns[c]), true);
   }
+  if (output_.keeps_first_values) expect(kFirstLabelStem, true);
   for (const std::string& name : listed) wrong_list(name, "is listed, and no such file belongs to a shard");
   return open;
+}
+
+/// Tokens that take no slot have a place in columns all the same, and those say for how many.
+void ShardFiles::find_column_slots() {
+  const Length unslotted = unslotted_tokens(output_.preset->slot_rule);
+  column_slots_ = manifest_.row_tokens + unslotted * manifest_.max_segments_in_row;
+  for (const Column& column : manifest_.columns) {
+    const CheckedFile* const file = find(column.name);
+    if (unslotted > 0 && column.kind == ColumnKind::token && file != nullptr)
+      column_slots_ = std::max(column_slots_, file->array->row_elements());
+  }
 }
 
 bool ShardFiles::shapes_fit(IssueList& issues) const {
@@ -135,8 +197,12 @@ bool ShardFiles::shapes_fit(IssueList& issues) const {
   expect("seq_source", {segments, 3}, {ValueType::i64});
   expect("seq_added", {segments}, {ValueType::u8});
   expect("seq_slots", {segments}, {ValueType::i32});
-  for (const Column& column : manifest_.columns) {
-    if (column.kind == ColumnKind::token) expect(column.name, slots, {column.type});
+  if (output_.keeps_first_values)
+    expect(kFirstLabelStem, {segments}, {manifest_.columns[static_cast<std::size_t>(output_.label_column)].type});
+  for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
+    const Column& column = manifest_.columns[c];
+    if (!is_stored(c)) continue;
+    if (column.kind == ColumnKind::token) expect(column.name, {rows, column_slots_}, {column.type});
     if (column.kind == ColumnKind::sequence) expect(column.name, {segments}, {column.type});
     if (!is_listed(column)) continue;
     const CheckedFile* const file = find(column.name);
@@ -207,7 +273,7 @@ void ShardFiles::hash_chunk(std::size_t file, Range bytes, BlockBuffers& from) {
 std::vector<Range> ShardFiles::blocks() const {
   std::vector<Range> ranges;
   if (!readable_) return ranges;
-  const std::int64_t most = std::max<std::int64_t>(1, kBlockSlots / manifest_.row_tokens);
+  const std::int64_t most = std::max<std::int64_t>(1, kBlockSlots / column_slots_);
   for (std::int64_t first = 0; first < listed_.rows;) {
     std::int64_t end = first + 1;
     while (end < listed_.rows && end - first < most && offset(end + 1) - offset(first) <= kBlockSegments) ++end;
@@ -233,8 +299,10 @@ StoredRows ShardFiles::read_rows(Range rows, BlockBuffers& to) const {
   };
   StoredRows result;
   result.shard = listed_.folder;
+  result.slots_file = reader_ ? std::string_view(listed_.trainer_files.front().name) : result.shard;
   result.first_row = rows.first;
   result.rows = rows.count;
+  result.column_slots = column_slots_;
   result.offsets = std::span(offsets_).subspan(static_cast<std::size_t>(rows.first), static_cast<std::size_t>(rows.count) + 1);
   result.lengths = read("seq_lengths", first_segment, segments, to.lengths);
   result.slots = read("seq_slots", first_segment, segments, to.slots);
@@ -247,12 +315,20 @@ StoredRows ShardFiles::read_rows(Range rows, BlockBuffers& to) const {
   for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
     const Column& column = manifest_.columns[c];
     const Range values = column_values(c, rows);
-    const std::int64_t elements = column.kind == ColumnKind::token ? manifest_.row_tokens : 1;
     StoredColumn& stored = result.columns.emplace_back();
-    stored.bytes = read(column.name, values.first, values.count * elements * info(column.type).bytes, to.columns[c]);
+    if (!is_stored(c)) continue;
+    stored.bytes = read(column.name, values.first, column_bytes(c, values.count), to.columns[c]);
     if (!is_listed(column)) continue;
     stored.offsets =
         std::span(value_offsets_[c]).subspan(static_cast<std::size_t>(first_segment), static_cast<std::size_t>(segments) + 1);
+  }
+  if (output_.keeps_first_values) {
+    const Column& label = manifest_.columns[static_cast<std::size_t>(output_.label_column)];
+    result.first_labels = read(kFirstLabelStem, first_segment, segments * info(label.type).bytes, to.first_labels);
+  }
+  if (reader_) {
+    to.trainer = reader_->read(rows.first, rows.count);
+    result.trainer = to.trainer;
   }
   return result;
 }
@@ -268,11 +344,10 @@ void ShardFiles::hash_rows(Range rows, BlockBuffers& from) {
     if (file.stem == "seq_slots") file.hash.update(std::as_bytes(first_of(from.slots, segments)));
     if (file.stem == "seq_source") file.hash.update(std::as_bytes(first_of(from.source, 3 * segments)));
     if (file.stem == "seq_added") file.hash.update(std::as_bytes(first_of(from.added, segments)));
+    if (file.stem == kFirstLabelStem) file.hash.update(first_of(from.first_labels, segments * info(file.array->type()).bytes));
     for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
-      const Column& column = manifest_.columns[c];
-      if (file.stem != column.name) continue;
-      const std::int64_t elements = column.kind == ColumnKind::token ? manifest_.row_tokens : 1;
-      file.hash.update(first_of(from.columns[c], column_values(c, rows).count * elements * info(column.type).bytes));
+      if (is_stored(c) && file.stem == manifest_.columns[c].name)
+        file.hash.update(first_of(from.columns[c], column_bytes(c, column_values(c, rows).count)));
     }
   }
 }
@@ -303,6 +378,12 @@ Range ShardFiles::column_values(std::size_t column, Range rows) const {
     last = offsets[static_cast<std::size_t>(last)];
   }
   return {first, last - first};
+}
+
+/// \param values  of the first dimension
+std::int64_t ShardFiles::column_bytes(std::size_t column, std::int64_t values) const {
+  const bool of_slots = manifest_.columns[column].kind == ColumnKind::token;
+  return values * (of_slots ? column_slots_ : 1) * info(manifest_.columns[column].type).bytes;
 }
 
 std::int64_t ShardFiles::ids_bytes(const CheckedFile& file, std::int64_t rows) const {

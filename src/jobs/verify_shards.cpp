@@ -13,6 +13,7 @@
 #include "exec/ordered_map.h"
 #include "io/file.h"
 #include "io/plan_file.h"
+#include "io/trainer_files.h"
 #include "jobs/verify_against.h"
 #include "jobs/verify_folder.h"
 #include "jobs/verify_plan.h"
@@ -36,8 +37,9 @@ struct PartitionCheck {
 };
 
 struct ShardCheck {
-  ShardCheck(const PackedDataset& dataset, const ManifestShard& listed_, const std::set<std::string, std::less<>>& whole)
-      : listed(listed_), files(dataset, listed_, whole, issues), complete(files.readable()) {}
+  ShardCheck(const PackedDataset& dataset, const ManifestShard& listed_, const OutputRules& output,
+             const std::string& trainer_name, const std::set<std::string, std::less<>>& whole)
+      : listed(listed_), files(dataset, listed_, output, trainer_name, whole, issues), complete(files.readable()) {}
 
   const ManifestShard& listed;
   IssueList issues;  // found when it was opened
@@ -66,21 +68,24 @@ struct Task {
 std::int64_t bytes_of(const ManifestShard& shard) {
   std::int64_t bytes = 0;
   for (const ManifestFile& file : shard.files) bytes += file.bytes;
+  for (const ManifestFile& file : shard.trainer_files) bytes += file.bytes;
   return bytes;
 }
 
 class DatasetPass {
  public:
-  DatasetPass(const PackedDataset& dataset, const std::set<std::string, std::less<>>& whole, const SequenceIndex* index,
-              const RunContext& context, IssueList& issues)
+  DatasetPass(const PackedDataset& dataset, const OutputRules& output, const std::set<std::string, std::less<>>& whole,
+              const SequenceIndex* index, const RunContext& context, IssueList& issues)
       : dataset_(dataset),
         manifest_(dataset.manifest()),
+        output_(output),
         whole_(whole),
         index_(index),
         context_(context),
         issues_(issues),
         rules_{.row_tokens = manifest_.row_tokens,
                .segment_multiple = manifest_.plan.segment_multiple,
+               .unslotted = unslotted_tokens(output.preset->slot_rule),
                .max_segments = manifest_.plan.max_segments,
                .position_start = manifest_.position_start,
                .pad_id = manifest_.pad_id,
@@ -92,7 +97,8 @@ class DatasetPass {
                .first_sequence = first_sequences(manifest_.sources),
                .columns = manifest_.columns,
                .loss_column = manifest_.loss_column,
-               .single_segments = truncates_at_start(manifest_)},
+               .single_segments = truncates_at_start(manifest_),
+               .output = output.native() ? nullptr : &output},
         recounts_{FingerprintRecount(longest_source(), "input_ids")},
         removed_(open_removed(), manifest_.sources, issues) {
     for (const Column& column : manifest_.columns) recounts_.push_back(recounts_.front().of_column(column.name));
@@ -129,7 +135,7 @@ class DatasetPass {
   int in_flight() const {
     const int wanted = default_in_flight(context_.pool);
     if (context_.memory_bytes <= 0) return wanted;
-    return static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / block_bytes(manifest_), 1, wanted));
+    return static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / block_bytes(manifest_, output_), 1, wanted));
   }
 
   std::optional<File> open_removed() const {
@@ -299,7 +305,10 @@ class DatasetPass {
       return;
     }
     const ManifestShard& listed = manifest_.shards[next_shard_];
-    auto shard = std::make_shared<ShardCheck>(dataset_, listed, whole_);
+    auto shard = std::make_shared<ShardCheck>(
+        dataset_, listed, output_,
+        trainer_file_name(output_, static_cast<std::int64_t>(next_shard_), static_cast<std::int64_t>(manifest_.shards.size())),
+        whole_);
     shard->tail = next_shard_++ >= first_tail_shard_;
     shard->partition = partition_;
     shard->first_row = std::exchange(next_row_, next_row_ + listed.rows);
@@ -371,7 +380,10 @@ class DatasetPass {
     advance(shard, bytes_of(shard.listed) / shard.listed.rows * task.range.count);
     if (task.damage) {
       const std::string file = task.damage->path().substr(task.damage->path().rfind('/') + 1);
-      issues_.add("damaged", relative_name(shard.listed.folder, file), without_path(*task.damage), task.range.first);
+      const bool of_trainer =
+          std::ranges::any_of(shard.listed.trainer_files, [&](const ManifestFile& f) { return f.name == file; });
+      issues_.add("damaged", of_trainer ? file : relative_name(shard.listed.folder, file), without_path(*task.damage),
+                  task.range.first);
       shard.complete = false;
       return;
     }
@@ -409,9 +421,10 @@ class DatasetPass {
     compare("segments", shard.facts.segments, shard.listed.segments);
     compare("tokens", shard.facts.tokens, shard.listed.tokens);
     compare("loss tokens", shard.facts.loss_tokens, shard.listed.loss_tokens);
+    compare("hidden labels", shard.facts.hidden_labels, shard.listed.hidden_labels);
     if (!(shard.facts.fingerprint == shard.listed.fingerprint)) {
       issues_.add(
-          "fingerprint", shard.listed.folder,
+          "fingerprint", output_.native() ? shard.listed.folder : shard.listed.trainer_files.front().name,
           fmt::format("its rows give {}, the manifest says {}", shard.facts.fingerprint.hex(), shard.listed.fingerprint.hex()));
     }
     (shard.tail ? facts_.tail : facts_.planned) += shard.facts;
@@ -443,6 +456,7 @@ class DatasetPass {
 
   const PackedDataset& dataset_;
   const Manifest& manifest_;
+  const OutputRules& output_;
   const std::set<std::string, std::less<>>& whole_;
   const SequenceIndex* index_;
   const RunContext& context_;
@@ -468,9 +482,10 @@ class DatasetPass {
 
 }  // namespace
 
-DatasetFacts check_shards(const PackedDataset& dataset, const std::set<std::string, std::less<>>& whole,
-                          const SequenceIndex* index, const RunContext& context, IssueList& issues) {
-  return DatasetPass(dataset, whole, index, context, issues).run();
+DatasetFacts check_shards(const PackedDataset& dataset, const OutputRules& output,
+                          const std::set<std::string, std::less<>>& whole, const SequenceIndex* index, const RunContext& context,
+                          IssueList& issues) {
+  return DatasetPass(dataset, output, whole, index, context, issues).run();
 }
 
 }  // namespace shardpack

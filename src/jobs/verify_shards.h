@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/trainer_rows.h"
 #include "io/packed_dataset.h"
 #include "jobs/verify_issues.h"
 #include "jobs/verify_placement.h"
@@ -29,9 +30,11 @@ struct DatasetFacts {
   bool complete = true;
 };
 
+/// \param output  how rows became a trainer's (rules_of)
 /// \param whole  files that are there with their size (check_folder)
 /// \param index  of the sources read again; null when they were not
-DatasetFacts check_shards(const PackedDataset& dataset, const std::set<std::string, std::less<>>& whole,
-                          const SequenceIndex* index, const RunContext& context, IssueList& issues);
+DatasetFacts check_shards(const PackedDataset& dataset, const OutputRules& output,
+                          const std::set<std::string, std::less<>>& whole, const SequenceIndex* index, const RunContext& context,
+                          IssueList& issues);
 
 }  // namespace shardpack

@@ -52,6 +52,7 @@ bool check_ranges(const Manifest& manifest, IssueList& issues) {
   const std::int64_t id_limit = manifest.id_type == IdType::u16 ? 0xFFFF : 0xFFFFFFFF;
   const auto fits = [&](const std::optional<std::int64_t>& id) { return !id || *id <= id_limit; };
   require(manifest.row_tokens % manifest.plan.segment_multiple == 0, "segment_multiple does not divide row_tokens");
+  require(manifest.max_segments_in_row <= manifest.row_tokens, "max_segments_in_row is more than a row has slots");
   require(fits(manifest.pad_id), "pad_id does not fit the dtype");
   require(fits(manifest.eos_id) || manifest.added_eos == 0, "eos_id does not fit the dtype");
   require(fits(manifest.bos_id) || manifest.added_bos == 0, "bos_id does not fit the dtype");
@@ -64,8 +65,10 @@ bool check_ranges(const Manifest& manifest, IssueList& issues) {
   for (const ManifestShard& shard : manifest.shards) {
     rows += shard.rows;
     for (const ManifestFile& file : shard.files) bytes += file.bytes;
+    for (const ManifestFile& file : shard.trainer_files) bytes += file.bytes;
   }
   for (const ManifestFile& file : manifest.files) bytes += file.bytes;
+  for (const ManifestFile& file : manifest.trainer_files) bytes += file.bytes;
   for (const Int128 sum : {sequences, tokens, rows, bytes}) {
     require(sum <= std::numeric_limits<std::int64_t>::max(), "its counts add up to more than 2^63");
   }
@@ -145,6 +148,7 @@ void check_totals(const Manifest& manifest, const DatasetFacts& facts, IssueList
   compare.equal("tokens", manifest.tokens, rows.tokens);
   compare.equal("loss.tokens", manifest.loss_tokens, rows.loss_tokens);
   compare.equal("sequences", manifest.sequences, facts.placement.sequences);
+  compare.equal("hidden_labels", manifest.hidden_labels, rows.hidden_labels);
   compare.equal("max_segments_in_row", manifest.max_segments_in_row, rows.max_segments);
   compare.equal("added.eos", manifest.added_eos, rows.added_eos);
   compare.equal("added.bos", manifest.added_bos, rows.added_bos);

@@ -5,7 +5,6 @@
 #include "jobs/index_views.h"
 #include "jobs/pack_manifest.h"
 #include "jobs/removed_log.h"
-#include "jobs/trainer_extras.h"
 
 namespace shardpack {
 
@@ -86,7 +85,6 @@ void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vect
   }
 
   manifest.shards = rewriter.finish();
-  write_trainer_extras(staged, settings, partitions, manifest);
   for (std::size_t shard = 0; shard < planned_shards; ++shard) {
     manifest.packed_fingerprint += manifest.shards[shard].fingerprint;
     manifest.loss_tokens += manifest.shards[shard].loss_tokens;

@@ -10,6 +10,7 @@
 
 #include "base/hash.h"
 #include "core/row_block.h"
+#include "io/manifest_parts.h"
 #include "io/plan_file.h"
 #include "shardpack/packer.h"
 #include "shardpack/row_sink.h"
@@ -282,9 +283,12 @@ void write_manifest_of_what_is_there(const std::string& folder, Manifest manifes
     file.bytes = static_cast<std::int64_t>(bytes.size());
     file.hash = hash_hex(bytes);
   };
+  const std::string trainer_folder = folder.ends_with(kHiddenFolder) ? folder + "/.." : folder;
   for (ManifestFile& file : manifest.files) refresh(folder, file);
+  for (ManifestFile& file : manifest.trainer_files) refresh(trainer_folder, file);
   for (ManifestShard& shard : manifest.shards) {
     for (ManifestFile& file : shard.files) refresh(folder + "/" + shard.folder, file);
+    for (ManifestFile& file : shard.trainer_files) refresh(trainer_folder, file);
   }
   write_file(folder + "/manifest.json", to_json(manifest));
 }

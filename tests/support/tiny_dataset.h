@@ -44,6 +44,7 @@ std::string read_file(const std::string& path);
 void write_file(const std::string& path, const std::string& bytes);
 
 /// Write the manifest anew with the sizes and hashes that its files have now: what is wrong then is for logic to find.
+/// `folder`: of the manifest, which is a hidden one where a trainer reads what is above it.
 void write_manifest_of_what_is_there(const std::string& folder, Manifest manifest);
 
 }  // namespace shardpack
