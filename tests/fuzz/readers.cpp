@@ -30,6 +30,9 @@ const std::vector<Files>& kinds() {
     raw.format = "raw";
     raw.dtype = IdType::u16;
     raw.eos_id = 7;
+    ReadOptions with_columns;
+    with_columns.columns.which = ColumnChoice::Which::all;
+    with_columns.null_row = NullRow::drop;
     return std::vector<Files>{
         {{"x.bin", "x.idx"}, {}},
         {{"x.jsonl"}, {}},
@@ -42,6 +45,11 @@ const std::vector<Files>& kinds() {
         {{"x.bin"}, {}},  // llm.c
         {{"x.ds", "x.ds.index", "x.ds.metadata"}, {}},
         {{"x.raw"}, raw},
+        {{"x.jsonl"}, with_columns},
+        {{"x.npy", "x.lengths.npy", "x.labels.npy"}, with_columns},
+        {{"x.arrow"}, with_columns},
+        {{"x.parquet"}, with_columns},
+        {{"state.json", "data.arrow", "indices.arrow"}, {}},  // the folder of save_to_disk
     };
   }();
   return kKinds;
@@ -56,7 +64,23 @@ const std::filesystem::path& folder() {
   return kFolder.path;
 }
 
-/// Read every token of what can be opened.
+/// All that a sequence has.
+void read_sequence(const SequenceSource& source, SequenceId sequence, std::int64_t tokens) {
+  std::vector<std::uint32_t> ids(static_cast<std::size_t>(tokens));
+  std::vector<TokenRequest> requests{{.sequence = sequence, .first_token = 0, .tokens = tokens, .destination = 0}};
+  source.read_block(requests, IdType::u32, ids.data());
+  for (std::size_t c = 0; c < source.columns().size(); ++c) {
+    const Column& column = source.columns()[c];
+    if (column.kind == ColumnKind::token) {
+      std::vector<std::byte> values(static_cast<std::size_t>(tokens * info(column.type).bytes));
+      source.read_tokens(c, requests, values.data());
+    } else {
+      source.read_values(c, {&sequence, 1});
+    }
+  }
+}
+
+/// Read every token of what can be opened, and every column's values.
 void read_all(const std::string& path, const ReadOptions& options) {
   ThreadPool pool(1);
   NoProgress progress;
@@ -71,10 +95,7 @@ void read_all(const std::string& path, const ReadOptions& options) {
   const SequenceIndex& index = scanned.source->index();
   for (SequenceId sequence = 0; sequence < index.sequences(); ++sequence) {
     const std::int64_t tokens = index.place(sequence).tokens;
-    if (tokens == 0) continue;
-    std::vector<std::uint32_t> ids(static_cast<std::size_t>(tokens));
-    std::vector<TokenRequest> requests{{.sequence = sequence, .first_token = 0, .tokens = tokens, .destination = 0}};
-    scanned.source->read_block(requests, IdType::u32, ids.data());
+    if (tokens > 0) read_sequence(*scanned.source, sequence, tokens);
   }
 }
 
@@ -96,7 +117,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rest.remove_prefix(part.size());
     std::ofstream(folder() / files.names[i], std::ios::binary).write(part.data(), static_cast<std::streamsize>(part.size()));
   }
-  only_blames_the_input([&] { read_all(folder() / files.names[0], files.options); });
+  const bool is_folder = files.names[0] == "state.json";
+  only_blames_the_input([&] { read_all(is_folder ? folder() : folder() / files.names[0], files.options); });
   for (const std::string& name : files.names) std::filesystem::remove(folder() / name);
   return 0;
 }
