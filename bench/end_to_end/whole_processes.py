@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Whole processes side by side, in one run: `shardpack pack` of a Hugging Face dataset against TRL's pack_dataset, of a Megatron corpus
-against `cp -r` + sync of the same output, and a preset for packed fine-tuning against first-fit in Python, as such pipelines do it.
+"""Whole processes side by side, in one run: `shardpack pack` of a Hugging Face dataset against TRL's pack_dataset, of a Megatron
+corpus against `cp -r` + sync of the same output, and a preset for packed fine-tuning against first-fit in Python, as such
+pipelines do it.
 
     whole_processes.py SHARDPACK [--sequences 1000000 2000000] [--rounds 3] [--only trl|copy|first-fit]
 
-The corpora come from data/generate.py (log-normal lengths, median 180 tokens). Rounds are interleaved, so that what else the machine
-does falls on both sides; the ratios of the medians say more than the seconds. Anonymous memory is RssAnon of /proc, sampled every
-10 ms. The TRL part needs a Python with datasets and trl (./dev interop makes one) and is left out, visibly, where there is none.
+The corpora come from data/generate.py (log-normal lengths, median 180 tokens). Rounds are interleaved, so that what else the
+machine does falls on both sides; the ratios of the medians say more than the seconds. Anonymous memory is RssAnon of /proc,
+sampled every 10 ms. The TRL part needs a Python with datasets and trl (./dev interop makes one) and is left out, visibly, where
+there is none.
 """
 import argparse
 import json
@@ -28,7 +30,7 @@ ROW_TOKENS = 2048
 EOS = 50256  # the highest id of the generator's vocabulary: it occurs nowhere in the corpora
 
 
-# ---- measuring ------------------------------------------------------------------------------------------------------------------
+# ---- measuring -----------------------------------------------------------------------------------------------------------------
 
 class Run:
     """One whole process: wall and CPU seconds, the most anonymous memory (MB), what it printed."""
@@ -89,11 +91,11 @@ def table(title, runs, notes):
     print("|---|---:|---:|---:|---:|---:|")
     for name, side in runs.items():
         ratio = median(side, "wall") / median(ours, "wall")
-        print(f"| {name} | {median(side, 'wall'):.2f} | {median(side, 'cpu'):.2f} | {median(side, 'anonymous'):.0f} | {ratio:.2f} | "
-              f"{notes.get(name, '')} |", flush=True)
+        print(f"| {name} | {median(side, 'wall'):.2f} | {median(side, 'cpu'):.2f} | {median(side, 'anonymous'):.0f} | "
+              f"{ratio:.2f} | {notes.get(name, '')} |", flush=True)
 
 
-# ---- corpora --------------------------------------------------------------------------------------------------------------------
+# ---- corpora -------------------------------------------------------------------------------------------------------------------
 
 def megatron_corpus(folder, sequences):
     subprocess.run([sys.executable, GENERATE, "--sequences", str(sequences), "--out", folder, "--format", "megatron"], check=True,
@@ -124,7 +126,7 @@ def write_save_to_disk(corpus, out):
     datasets.Dataset(pa.Table.from_batches(batches)).save_to_disk(str(out))
 
 
-# ---- the other sides, each a process of its own -----------------------------------------------------------------------------------
+# ---- the other sides, each a process of its own --------------------------------------------------------------------------------
 
 def peer_trl(folder):
     """What a training script does with packing on. Its rows lie in a cache file on the disk then."""
@@ -168,7 +170,7 @@ def peer_first_fit(corpus, out):
 PEERS = {"trl": peer_trl, "first-fit": peer_first_fit}
 
 
-# ---- comparisons ----------------------------------------------------------------------------------------------------------------
+# ---- comparisons ---------------------------------------------------------------------------------------------------------------
 
 def remove(*paths):
     for path in paths:
@@ -220,7 +222,8 @@ def against_first_fit(tool, scratch, sequences, rounds):
     corpus, out, file = megatron_corpus(scratch / "fit", sequences), scratch / "packed", scratch / "first_fit.parquet"
     ours, theirs = "shardpack pack --for bridge", "first-fit in Python"
     runs = interleaved(rounds, {
-        ours: (lambda: remove(out), [tool, "pack", corpus, "-L", ROW_TOKENS, "--for", "bridge", "--eos-id", EOS, "-o", out, "-q"]),
+        ours: (lambda: remove(out),
+               [tool, "pack", corpus, "-L", ROW_TOKENS, "--for", "bridge", "--eos-id", EOS, "-o", out, "-q"]),
         theirs: (lambda: file.unlink(missing_ok=True), [sys.executable, HERE, "--peer", "first-fit", corpus, file])})
     table(f"{sequences:,} sequences, Megatron in, packed fine-tuning Parquet out", runs,
           {ours: rows_and_bound(out), theirs: printed_rows(runs[theirs])})

@@ -2,6 +2,7 @@
 set(house ${CMAKE_CURRENT_SOURCE_DIR}/house)
 add_test(NAME house_include_edges COMMAND ${SHARDPACK_PYTHON} ${house}/include_edges.py ${PROJECT_SOURCE_DIR})
 add_test(NAME house_std_includes COMMAND ${SHARDPACK_PYTHON} ${house}/std_includes.py ${PROJECT_SOURCE_DIR})
+add_test(NAME house_cases COMMAND ${SHARDPACK_PYTHON} ${house}/cases_test.py ${PROJECT_SOURCE_DIR})
 add_test(NAME house_generate COMMAND ${SHARDPACK_PYTHON} ${house}/generate_test.py ${PROJECT_SOURCE_DIR}/data/generate.py)
 add_test(NAME house_sample COMMAND ${SHARDPACK_PYTHON} ${PROJECT_SOURCE_DIR}/data/make_sample.py --check)
 if(TARGET shardpack_tool)

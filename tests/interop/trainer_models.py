@@ -1,5 +1,5 @@
-"""Small models with random weights, and what a trainer's batch must do in one: a token of one segment changes nothing in another, and
-the loss of a packed row is that of its segments alone. Needs torch and transformers, no GPU and no network."""
+"""Small models with random weights, and what a trainer's batch must do in one: a token of one segment changes nothing in another,
+and the loss of a packed row is that of its segments alone. Needs torch and transformers, no GPU and no network."""
 import torch
 from torch.nn.functional import cross_entropy
 
@@ -21,10 +21,10 @@ def llama(attention="sdpa", dtype=torch.float64):
     return model
 
 
-def bert(attention="sdpa"):
+def bert():
     from transformers import BertConfig, BertForMaskedLM
     config = BertConfig(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-                        max_position_embeddings=512, initializer_range=0.3, attn_implementation=attention)
+                        max_position_embeddings=512, initializer_range=0.3, attn_implementation="sdpa")
     torch.manual_seed(0)
     return BertForMaskedLM(config).double().eval()
 
@@ -72,8 +72,8 @@ def spans(lengths):
 
 
 def check_isolation(name, ids, lengths, logits_of, without_boundaries):
-    """`logits_of(ids)`: [slots, vocabulary] of the row when it holds these ids; `without_boundaries` the same with what tells segments
-    apart left out, which must be seen to leak: else this test could not fail."""
+    """`logits_of(ids)`: [slots, vocabulary] of the row when it holds these ids; `without_boundaries` the same with what tells
+    segments apart left out, which must be seen to leak: else this test could not fail."""
     places = spans(lengths)
     assert len(places) > 1
     with torch.no_grad():
@@ -111,4 +111,5 @@ def loss_of_segments(model, segments):
 
 
 def check_loss(name, packed, alone, within=1e-6):
-    assert abs(packed - alone) < within * max(1.0, abs(alone)), f"{name}: loss of the packed row {packed}, of its segments alone {alone}"
+    close = abs(packed - alone) < within * max(1.0, abs(alone))
+    assert close, f"{name}: loss of the packed row {packed}, of its segments alone {alone}"

@@ -4,8 +4,8 @@ model, where segments must not see one another and the loss must be that of the 
 
     trainers_test.py SHARDPACK [CASE ...]
 
-Where a trainer's package cannot be had, its case is skipped and says so; where there is none to install (Bridge, MaxText), the reader
-is our own, written from the layout that the trainer documents. No network is used.
+Where a trainer's package cannot be had, its case is skipped and says so; where there is none to install (Bridge, MaxText), the
+reader is our own, written from the layout that the trainer documents. No network is used.
 """
 import importlib.machinery
 import importlib.util
@@ -16,19 +16,20 @@ import tempfile
 import types
 import warnings
 
-os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", HF_DATASETS_DISABLE_PROGRESS_BARS="1", WANDB_DISABLED="true",
-                  AXOLOTL_DO_NOT_TRACK="1")
+os.environ.update(HF_HUB_OFFLINE="1", TOKENIZERS_PARALLELISM="false", HF_DATASETS_DISABLE_PROGRESS_BARS="1",
+                  WANDB_DISABLED="true", AXOLOTL_DO_NOT_TRACK="1")
 warnings.filterwarnings("ignore")
 
 import torch
 
 from preset_oracle import EOS, L, NONE, PAD, expected_row, hidden, run, segments_of_shards, sequences, write_jsonl
-from trainer_models import (VOCABULARY, bert, check_isolation, check_loss, llama, loss_of_segments, spans, sum_of_losses, tokenizer)
+from trainer_models import (VOCABULARY, bert, check_isolation, check_loss, llama, loss_of_segments, spans, sum_of_losses,
+                            tokenizer)
 
 TOOL = sys.argv[1]
 
 
-# ---- sources and packed rows ----------------------------------------------------------------------------------------------------
+# ---- sources and packed rows ---------------------------------------------------------------------------------------------------
 
 class Packed:
     """A dataset packed for `preset`: the folder, and the (ids, labels) of the segments of every row, from the source map."""
@@ -68,7 +69,7 @@ def with_ids(row, ids, column="input_ids"):
     return {**row, column: list(ids)}
 
 
-# ---- Hugging Face datasets --------------------------------------------------------------------------------------------------------
+# ---- Hugging Face datasets -----------------------------------------------------------------------------------------------------
 
 def datasets_read(work):
     """load_from_disk, load_dataset("parquet"), streamed and not, several files."""
@@ -81,7 +82,8 @@ def datasets_read(work):
         check_rows(packed, data)
         assert data.features["input_ids"] == datasets.List(datasets.Value("int32"))
         shuffled = data.shuffle(seed=1).select(range(5))  # an indices table over our files
-        assert all(list(row["input_ids"]) in [expected_row(preset, one, True)["input_ids"] for one in packed.rows] for row in shuffled)
+        ours = [expected_row(preset, one, True)["input_ids"] for one in packed.rows]
+        assert all(list(row["input_ids"]) in ours for row in shuffled)
     for preset in ("hf", "mlm", "trl", "axolotl", "torchtune", "maxtext", "bridge"):
         more = ("--eos-id", EOS) if preset == "bridge" else ("--as", "parquet")
         packed = Packed(work, preset, "plain" if preset == "mlm" else "labels", *more, *split)
@@ -93,7 +95,7 @@ def datasets_read(work):
     assert len(datasets.load_dataset(str(folder), split="train", cache_dir=str(work / "cache"))) > 0
 
 
-# ---- transformers -----------------------------------------------------------------------------------------------------------------
+# ---- transformers --------------------------------------------------------------------------------------------------------------
 
 def hf(work):
     """default_data_collator, eager, sdpa and FlashAttention; Trainer takes the rows as they are."""
@@ -181,31 +183,31 @@ def mlm(work):
     packed = Packed(work, "mlm", "plain", "-K", 3, longest=20)
     data = datasets.load_from_disk(str(packed.folder))
     check_rows(packed, data)
-    for model in (bert("sdpa"),):
-        for r in packed.picked():
-            real = sum(packed.lengths(r))
-            batch = collate([data[r]])
-            masked = batch["labels"][0] != NONE
-            assert masked[:real].any() and not masked[real:].any()
-            assert batch["labels"][0][masked].tolist() == [data[r]["input_ids"][i] for i in masked.nonzero()[:, 0]]
-            inputs = {name: value for name, value in batch.items() if name != "labels"}
+    model = bert()
+    for r in packed.picked():
+        real = sum(packed.lengths(r))
+        batch = collate([data[r]])
+        masked = batch["labels"][0] != NONE
+        assert masked[:real].any() and not masked[real:].any()
+        assert batch["labels"][0][masked].tolist() == [data[r]["input_ids"][i] for i in masked.nonzero()[:, 0]]
+        inputs = {name: value for name, value in batch.items() if name != "labels"}
 
-            def logits(ids, **changes):
-                return model(**{**inputs, "input_ids": torch.tensor([ids]), **changes}).logits[0]
+        def logits(ids, **changes):
+            return model(**{**inputs, "input_ids": torch.tensor([ids]), **changes}).logits[0]
 
-            check_isolation("mlm", inputs["input_ids"][0].tolist(), packed.lengths(r), logits,
-                            lambda ids: logits(ids, attention_mask=torch.ones(1, L, dtype=torch.long)))
-            with torch.no_grad():
-                together = model(**inputs).logits[0]
-                for a, b in spans(packed.lengths(r)):
-                    alone = model(input_ids=inputs["input_ids"][:, a:b]).logits[0]
-                    assert (alone - together[a:b]).abs().max() < 1e-9
+        check_isolation("mlm", inputs["input_ids"][0].tolist(), packed.lengths(r), logits,
+                        lambda ids: logits(ids, attention_mask=torch.ones(1, L, dtype=torch.long)))
+        with torch.no_grad():
+            together = model(**inputs).logits[0]
+            for a, b in spans(packed.lengths(r)):
+                alone = model(input_ids=inputs["input_ids"][:, a:b]).logits[0]
+                assert (alone - together[a:b]).abs().max() < 1e-9
     arguments = TrainingArguments(str(work / "out"), per_device_train_batch_size=2, max_steps=2, report_to=[], use_cpu=True,
                                   disable_tqdm=True, remove_unused_columns=False, save_strategy="no")
     assert Trainer(bert().float().train(), arguments, train_dataset=data, data_collator=collate).train().training_loss > 0
 
 
-# ---- TRL --------------------------------------------------------------------------------------------------------------------------
+# ---- TRL -----------------------------------------------------------------------------------------------------------------------
 
 def trl(work):
     """Its collator, its trainer with padding_free, and its own packing beside ours."""
@@ -249,16 +251,16 @@ def trl(work):
                 check_loss(name, loss, loss_of_segments(model, segments))
     source = datasets.Dataset.from_list([{"input_ids": record["input_ids"]} for record in packed.records])
     assert len(data) <= len(pack_dataset(source, seq_length=L, strategy="bfd"))
-    config = SFTConfig(str(work / "out"), packing=False, padding_free=True, max_length=None, max_steps=2, report_to=[], use_cpu=True,
-                       dataset_kwargs={"skip_prepare_dataset": True}, per_device_train_batch_size=1, disable_tqdm=True, bf16=False,
-                       save_strategy="no", gradient_checkpointing=False)
+    config = SFTConfig(str(work / "out"), packing=False, padding_free=True, max_length=None, max_steps=2, report_to=[],
+                       dataset_kwargs={"skip_prepare_dataset": True}, per_device_train_batch_size=1, disable_tqdm=True,
+                       use_cpu=True, bf16=False, save_strategy="no", gradient_checkpointing=False)
     trainer = SFTTrainer(llama().float().train(), config, train_dataset=data, processing_class=tokenizer(PAD))
     batch = next(iter(trainer.get_train_dataloader()))
     assert "attention_mask" not in batch and (batch["position_ids"] == 0).sum() == len(batch["cu_seq_lens_q"]) - 1
     assert trainer.train().training_loss > 0
 
 
-# ---- LLaMA-Factory ----------------------------------------------------------------------------------------------------------------
+# ---- LLaMA-Factory -------------------------------------------------------------------------------------------------------------
 
 def absent_media_packages():
     """LLaMA-Factory imports what reads sound and video before it needs it; nothing here does."""
@@ -302,7 +304,7 @@ def llamafactory(work):
                 check_loss(name, loss, loss_of_segments(llama(), packed.rows[r]), within=1e-4)
 
 
-# ---- Axolotl ----------------------------------------------------------------------------------------------------------------------
+# ---- Axolotl -------------------------------------------------------------------------------------------------------------------
 
 def axolotl(work):
     """Its loader with what is printed after packing; its collator without sample packing, which pads to a multiple of 64."""
@@ -336,7 +338,7 @@ def axolotl(work):
                 check_loss(name, loss, loss_of_segments(model, packed.rows[r]))
 
 
-# ---- torchtune --------------------------------------------------------------------------------------------------------------------
+# ---- torchtune -----------------------------------------------------------------------------------------------------------------
 
 def torchtune(work):
     """Its collator for packed rows and one of its own models."""
@@ -345,7 +347,8 @@ def torchtune(work):
     from torchtune.data import padded_collate_packed
     from torchtune.models.llama2 import llama2
     torch.manual_seed(0)
-    model = llama2(vocab_size=VOCABULARY, num_layers=2, num_heads=4, num_kv_heads=2, embed_dim=32, max_seq_len=512).double().eval()
+    model = llama2(vocab_size=VOCABULARY, num_layers=2, num_heads=4, num_kv_heads=2, embed_dim=32, max_seq_len=512)
+    model = model.double().eval()
     for parameter in model.parameters():
         torch.nn.init.normal_(parameter, std=0.3)
     for options in ((), ("-K", 3)):
@@ -370,10 +373,10 @@ def torchtune(work):
             check_loss("torchtune", loss, alone)
 
 
-# ---- Megatron-LM ------------------------------------------------------------------------------------------------------------------
+# ---- Megatron-LM ---------------------------------------------------------------------------------------------------------------
 
 def megatron(work):
-    """Its IndexedDataset and GPTDataset with the three flags: every sample is a row, in whatever order, with a mask of its own."""
+    """Its IndexedDataset and GPTDataset with the three flags: every sample is a row, in whatever order, with its own mask."""
     import numpy as np
     from megatron.core.datasets.gpt_dataset import GPTDataset, GPTDatasetConfig
     from megatron.core.datasets.indexed_dataset import IndexedDataset
@@ -381,8 +384,8 @@ def megatron(work):
     packed = Packed(work, "megatron", "plain", "--eos-id", EOS, "-K", 3, longest=24)
 
     def config(resets):
-        return GPTDatasetConfig(random_seed=3, sequence_length=L, split="1,0,0", blend=([], None), path_to_cache=str(work / "cache"),
-                                reset_position_ids=resets, reset_attention_mask=resets, eod_mask_loss=resets,
+        return GPTDatasetConfig(random_seed=3, sequence_length=L, split="1,0,0", blend=([], None), reset_position_ids=resets,
+                                reset_attention_mask=resets, eod_mask_loss=resets, path_to_cache=str(work / "cache"),
                                 tokenizer=types.SimpleNamespace(eod=EOS, pad=EOS, vocab_size=VOCABULARY, unique_identifiers={}))
 
     def samples(resets):
@@ -413,9 +416,7 @@ def megatron(work):
         assert sample["position_ids"].tolist()[:len(positions)] == positions
 
         def logits(ids, of=sample):
-            hides = torch.zeros(1, 1, L, L, dtype=torch.float64).masked_fill(of["attention_mask"][None], torch.finfo(torch.float64).min)
-            return model(input_ids=torch.tensor([ids]), position_ids=of["position_ids"][None], attention_mask=hides,
-                         use_cache=False).logits[0]
+            return masked_logits(model, ids, of["position_ids"].tolist(), ~of["attention_mask"][0])
 
         ids = sample["tokens"].tolist()
         check_isolation("megatron", ids, lengths, logits, lambda ids: logits(ids, loose[tuple(sample["tokens"].tolist())]))
@@ -425,17 +426,18 @@ def megatron(work):
     assert checked == 6
 
 
-# ---- readers of our own, from the documented layouts ------------------------------------------------------------------------------
+# ---- readers of our own, from the documented layouts ---------------------------------------------------------------------------
 
 def causal(segment_ids):
-    """Additive mask [1, 1, slots, slots]: a token sees itself and what is before it in its own segment."""
+    """[slots, slots]: a token sees itself and what is before it in its own segment."""
     ids = torch.tensor(segment_ids)
-    sees = (ids[:, None] == ids[None, :]) & torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
-    return torch.zeros(sees.shape, dtype=torch.float64).masked_fill(~sees, torch.finfo(torch.float64).min)[None, None]
+    return (ids[:, None] == ids[None, :]) & torch.ones(len(ids), len(ids), dtype=torch.bool).tril()
 
 
-def masked_logits(model, ids, positions, segment_ids):
-    return model(input_ids=torch.tensor([ids]), position_ids=torch.tensor([positions]), attention_mask=causal(segment_ids),
+def masked_logits(model, ids, positions, sees):
+    """`sees`: [slots, slots], true where a token sees another."""
+    mask = torch.zeros(sees.shape, dtype=torch.float64).masked_fill(~sees, torch.finfo(torch.float64).min)
+    return model(input_ids=torch.tensor([ids]), position_ids=torch.tensor([positions]), attention_mask=mask[None, None],
                  use_cache=False).logits[0]
 
 
@@ -460,10 +462,10 @@ def bridge(work):
         owners = [s for s, n in enumerate(lengths) for _ in range(n)]
 
         def logits(ids):
-            return masked_logits(model, ids, positions, owners)
+            return masked_logits(model, ids, positions, causal(owners))
 
         check_isolation("bridge", inputs, lengths, logits,
-                        lambda ids: masked_logits(model, ids, list(range(len(ids))), [0] * len(ids)))
+                        lambda ids: masked_logits(model, ids, list(range(len(ids))), causal([0] * len(ids))))
         with torch.no_grad():
             losses = torch.nn.functional.cross_entropy(logits(inputs), targets, reduction="none")
         check_loss("bridge", float((losses * weights).sum()), loss_of_segments(model, packed.rows[r]))
@@ -482,10 +484,10 @@ def maxtext(work):
             row = data[r]
 
             def logits(ids):
-                return masked_logits(model, ids, row["inputs_position"], row["inputs_segmentation"])
+                return masked_logits(model, ids, row["inputs_position"], causal(row["inputs_segmentation"]))
 
             check_isolation("maxtext", row["inputs"], packed.lengths(r), logits,
-                            lambda ids: masked_logits(model, ids, row["inputs_position"], [1] * L))
+                            lambda ids: masked_logits(model, ids, row["inputs_position"], causal([1] * L)))
             with torch.no_grad():
                 losses = torch.nn.functional.cross_entropy(logits(row["inputs"]), torch.tensor(row["targets"]), reduction="none")
             weights = torch.tensor(row["targets_segmentation"]) != 0
@@ -509,14 +511,15 @@ def native(work):
         if len(lengths) < 2 or checked == 6:
             continue
         checked += 1
-        check_isolation("native", ids[r], lengths, lambda row: masked_logits(model, row, positions[r], segment_ids[r]),
-                        lambda row: masked_logits(model, row, positions[r], [1] * L))
+        check_isolation("native", ids[r], lengths, lambda row: masked_logits(model, row, positions[r], causal(segment_ids[r])),
+                        lambda row: masked_logits(model, row, positions[r], causal([1] * L)))
     assert checked == 6
 
 
 # case -> the packages that it needs
-CASES = {datasets_read: ["datasets"], hf: ["datasets", "transformers", "accelerate"], mlm: ["datasets", "transformers", "accelerate"],
-         trl: ["trl", "datasets", "transformers"], llamafactory: ["llamafactory", "peft", "datasets", "transformers"],
+CASES = {datasets_read: ["datasets"], hf: ["datasets", "transformers", "accelerate"],
+         mlm: ["datasets", "transformers", "accelerate"], trl: ["trl", "datasets", "transformers"],
+         llamafactory: ["llamafactory", "peft", "datasets", "transformers"],
          axolotl: ["axolotl", "datasets", "transformers"], torchtune: ["torchtune", "datasets"],
          megatron: ["megatron.core", "transformers"], bridge: ["pyarrow", "transformers"], maxtext: ["grain", "transformers"],
          native: ["transformers"]}
