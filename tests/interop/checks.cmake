@@ -33,6 +33,16 @@ foreach(case each_preset options_that_change_rows carried_columns nothing_to_pac
   set_tests_properties(interop_presets_${case} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()
 
+# And back: what was changed in it is found, and the sources come out.
+add_executable(interop_restate_manifest ${interop}/restate_manifest.cpp)
+target_link_libraries(interop_restate_manifest PRIVATE test_main)
+foreach(case tampering_hf tampering_mlm tampering_trl tampering_llamafactory tampering_axolotl tampering_torchtune tampering_maxtext
+    tampering_bridge tampering_megatron sources_come_back policies_are_undone rows_are_shown)
+  add_test(NAME interop_presets_${case} COMMAND ${python_of_arrow} ${interop}/presets_back_test.py $<TARGET_FILE:shardpack_tool>
+    $<TARGET_FILE:interop_restate_manifest> ${case})
+  set_tests_properties(interop_presets_${case} PROPERTIES SKIP_RETURN_CODE 77)
+endforeach()
+
 # What users of packed data have hit elsewhere: tests/cases.md.
 add_test(NAME interop_cases COMMAND ${python_of_arrow} ${interop}/cases_test.py $<TARGET_FILE:shardpack_tool>)
 
