@@ -14,9 +14,9 @@ namespace shardpack {
 
 namespace {
 
-/// Tokens of one block: large enough to keep writes long, small enough that blocks in flight stay below 100 MB. Fixed, because a
+/// Tokens of one block: large enough to keep writes long, small enough that the blocks in flight of two threads take some 20 MB. Fixed, because a
 /// block is also a compressed frame.
-constexpr std::int64_t kBlockTokens = std::int64_t{1} << 20;
+constexpr std::int64_t kBlockTokens = std::int64_t{1} << 19;
 
 struct RowRange {
   std::int64_t first = 0, rows = 0;

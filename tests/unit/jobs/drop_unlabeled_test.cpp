@@ -14,13 +14,6 @@
 namespace shardpack {
 namespace {
 
-class Quiet final : public Diagnostics {
- public:
-  void warn(std::string_view) override {}
-  void info(std::string_view) override {}
-  void debug(std::string_view) override {}
-};
-
 struct Case {
   Case() {
     options.policy.row_tokens = options.packing.row_tokens = 8;
@@ -45,7 +38,7 @@ struct Case {
   auto run(Job job) {
     ThreadPool pool(2);
     NoProgress progress;
-    Quiet quiet;
+    NoDiagnostics quiet;
     return job(RunContext{.pool = pool, .stop = {}, .progress = progress, .diagnostics = quiet, .temp_dir = {}});
   }
   Manifest pack() {

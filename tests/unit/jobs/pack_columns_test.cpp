@@ -14,13 +14,6 @@
 namespace shardpack {
 namespace {
 
-class Quiet final : public Diagnostics {
- public:
-  void warn(std::string_view) override {}
-  void info(std::string_view) override {}
-  void debug(std::string_view) override {}
-};
-
 /// Sequences of 1 to 40 tokens, over-long ones among them, and what belongs to them.
 struct Corpus {
   Corpus() {
@@ -94,7 +87,7 @@ Packed pack_all(const std::string& input, const std::string& out, ReadOptions re
   options.shard_bytes = shard_bytes;
   ThreadPool pool(2);
   NoProgress progress;
-  Quiet quiet;
+  NoDiagnostics quiet;
   Packed packed;
   packed.manifest =
       pack({input}, out, options, {.pool = pool, .stop = {}, .progress = progress, .diagnostics = quiet, .temp_dir = {}})
