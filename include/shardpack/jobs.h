@@ -130,7 +130,9 @@ struct BatchJobOptions {
   BatchOptions plan;
   std::int64_t epochs = 1;
   CostModel cost = published_cost_model();
-  bool force = false;  ///< replace an output that shardpack made
+  std::optional<BatchShardOptions> write_shards;  ///< write the batches themselves, too
+  bool force = false;                             ///< replace an output that shardpack made
+  bool resume = false;                            ///< of write_shards: go on with the finished shards of an interrupted run
   bool dry_run = false;
 };
 struct BatchResult {
@@ -138,9 +140,10 @@ struct BatchResult {
   double real_squares = 0;             ///< over all epochs: attention that is not padding
   double length_correlation = 0;       ///< of the padded lengths of consecutive steps, first epoch
   std::optional<double> repeat_share;  ///< of pairs that share a batch again in the second epoch
-  std::int64_t bytes_written = 0;
+  std::int64_t bytes_written = 0;      ///< dry run: of the shards, about what would be, 0 when compression makes it unknown
 };
-/// Inputs: shards; or a list of lengths (text, or a 1-D integer .npy); or a packed dataset, whose rows are batched then.
+/// Inputs: shards; or a list of lengths (text, or a 1-D integer .npy); or a packed dataset, whose rows are batched then. Shards
+/// are written of shards alone. \throws Error{usage} for those of anything else
 BatchResult batch(const std::vector<std::string>& inputs, const std::string& output, const BatchJobOptions& options,
                   const RunContext& context);
 

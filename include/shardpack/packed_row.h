@@ -38,12 +38,20 @@ struct RowBlock {
   std::int64_t first_row = 0;      ///< in its shard
   std::int64_t first_segment = 0;  ///< in its shard
   std::int64_t rows = 0;
-  Length row_tokens = 0;
+  Length row_tokens = 0;                ///< slots of each; 0: as many as its segments have, as in batches
   IdType id_type = IdType::u16;         ///< u16 or u32
   ByteBuffer ids;                       ///< rows * row_tokens ids, complete with added tokens and padding
   std::vector<std::int64_t> row_begin;  ///< rows + 1 entries into segments, the first 0
   std::vector<RowSegment> segments;
-  std::vector<ColumnValues> columns;  ///< one for each of the dataset's columns: values of slots, or of segments
+  std::vector<std::int64_t> slot_begin{};  ///< where row_tokens is 0: rows + 1 places of the rows' slots, the first 0
+  std::int64_t first_slot = 0;             ///< the same: in its shard
+  std::vector<ColumnValues> columns;       ///< one for each of the dataset's columns: values of slots, or of segments
+
+  /// Where a row's slots begin in the block; those of row number `rows`, where they end.
+  std::int64_t slots_before(std::int64_t row) const {
+    return row_tokens > 0 ? row * row_tokens : slot_begin[static_cast<std::size_t>(row)];
+  }
+  std::int64_t slots() const { return slots_before(rows); }
 };
 
 /// Fill `out` (row_tokens entries) with the segment ids, or the position ids, of one row. Id is std::uint16_t or std::uint32_t.

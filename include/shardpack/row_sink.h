@@ -17,7 +17,8 @@ namespace shardpack {
 struct ShardPlan {
   std::string folder;  ///< path of the shard's folder, to be created
   std::int64_t rows = 0, segments = 0;
-  Length row_tokens = 0;
+  Length row_tokens = 0;  ///< slots of each row; 0: rows differ, and `row_slots` are all of them
+  std::int64_t row_slots = 0;
   IdType id_type = IdType::u16;
   std::uint32_t position_start = 0;
   bool slots = true;         ///< write ids and what is derived from them; else where everything came from, and columns

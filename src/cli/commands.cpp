@@ -258,6 +258,13 @@ Outcome run_batch(Session& session) {
   options.force = settings.pack.force;
   options.dry_run = settings.pack.dry_run;
   options.policy.row_tokens = settings.max_length;
+  options.resume = settings.pack.resume;
+  if (options.write_shards) {
+    options.write_shards->pad_id = settings.pack.pad_id.value_or(0);
+    options.write_shards->id_type = settings.pack.id_type;
+    options.write_shards->zstd_level = settings.pack.zstd_level;
+    options.write_shards->shard_bytes = settings.pack.shard_bytes;
+  }
   options.cost = cost_model(settings);
 
   const auto begin = Clock::now();

@@ -468,6 +468,9 @@ constexpr Option kOptions[] = {
     {"--batching", nullptr, nullptr, Section::batches, kSweep, kSweep, Kind::plain,
      "padding, waiting ranks and time of every batching strategy instead of rows; needs --batch-size, and no -L",
      [](S& s, const V& v) { s.batching = on(v); }},
+    {"--write-shards", "padded|ragged", nullptr, Section::batches, kBatch, kBatch, Kind::plain,
+     "write the batches themselves, each in one piece, every epoch's: sequences padded to the batch's length, or one after the other",
+     [](S& s, const V& v) { s.batch.write_shards.emplace().layout = static_cast<BatchLayout>(choice(v)); }},
     {"--oom-first", nullptr, nullptr, Section::batches, kBatch, kNone, Kind::plain,
      "begin each epoch with the costliest group, so that memory runs out at once or never",
      [](S& s, const V& v) { s.batch.plan.oom_first = on(v); }},
@@ -619,9 +622,9 @@ constexpr Option kOptions[] = {
     {"--force", nullptr, nullptr, Section::output, kReaders | kUnpack | kLtd, kPlanned | kBatch, Kind::plain,
      "replace an output that shardpack made before, never anything else",
      [](S& s, const V& v) { s.pack.force = on(v); }},
-    {"--resume", nullptr, nullptr, Section::output, kPack, kPack, Kind::plain,
+    {"--resume", nullptr, nullptr, Section::output, kPack | kBatch, kPack, Kind::plain,
      "go on after an interrupted run with the same inputs and options: its finished shards are checked and kept",
-     [](S& s, const V& v) { s.pack.resume = on(v); }},
+     [](S& s, const V& v) { s.pack.resume = on(v); }, {}, {{kBatch, "with --write-shards: go on after an interrupted run with the same inputs and options"}}},
     {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders | kUnpack | kLtd, kPack | kBatch, Kind::plain,
      "do everything but the writing",
      [](S& s, const V& v) { s.pack.dry_run = on(v); }},
@@ -641,21 +644,21 @@ constexpr Option kOptions[] = {
     {"--allow-inner-eos", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
      "for megatron: let an EOS inside of a sequence cut it in two for the trainer",
      [](S& s, const V& v) { s.pack.allow_inner_eos = on(v); }},
-    {"--pad-id", "N", nullptr, Section::output, kPack, kNone, Kind::plain,
+    {"--pad-id", "N", nullptr, Section::output, kPack | kBatch, kNone, Kind::plain,
      "token id of padding; default 0, and the EOS id for megatron",
-     [](S& s, const V& v) { s.pack.pad_id = token_id(v); }},
+     [](S& s, const V& v) { s.pack.pad_id = token_id(v); }, {}, {{kBatch, "with --write-shards: token id of padding; default 0"}}},
     {"--position-start", "N", "0", Section::output, kPack, kNone, Kind::plain,
      "first position id of every segment",
      [](S& s, const V& v) { s.pack.position_start = whole(v, std::int64_t{0}, kMaxLength); }},
-    {"--id-dtype", "auto|u16|u32", "auto", Section::output, kPack, kNone, Kind::plain,
+    {"--id-dtype", "auto|u16|u32", "auto", Section::output, kPack | kBatch, kNone, Kind::plain,
      "how token ids are stored; auto is u16 when every id fits",
      [](S& s, const V& v) { s.pack.id_type = id_type(v); }},
-    {"--compress", "zstd[:LEVEL]", nullptr, Section::output, kPack | kUnpack, kUnpack, Kind::plain,
+    {"--compress", "zstd[:LEVEL]", nullptr, Section::output, kPack | kBatch | kUnpack, kUnpack, Kind::plain,
      "write .npy.zst, seekable; level 1 to 19 (3)",
      [](S& s, const V& v) { s.pack.zstd_level = zstd_level(v); },
      {},
      {{kUnpack, "write .jsonl.zst; level 1 to 19 (3)"}}},
-    {"--shard-bytes", "SIZE", "512M", Section::output, kPack, kNone, Kind::plain,
+    {"--shard-bytes", "SIZE", "512M", Section::output, kPack | kBatch, kNone, Kind::plain,
      "target size of a shard",
      [](S& s, const V& v) { s.pack.shard_bytes = size(v, 1); }},
     {"--no-derived", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
@@ -910,6 +913,8 @@ void check_settings(const Settings& settings) {
     if (settings.output == "-") refuse_use("a batch plan is a folder and cannot go to standard output");
     if (settings.tail == "fill") refuse_use("--tail fill is for pack; batch knows short, repeat and drop");
     check_batch_options(settings.batch.plan);
+    if (!settings.batch.write_shards && (settings.pack.pad_id || settings.pack.id_type || settings.pack.zstd_level > 0))
+      refuse_use("--pad-id, --id-dtype and --compress say how shards are written; add --write-shards padded or ragged");
   }
   if (settings.json && settings.output == "-") refuse_use("--json and -o - both want standard output");
   if (settings.row && settings.sequence) refuse_use("--row or --sequence, not both");

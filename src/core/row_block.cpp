@@ -18,7 +18,7 @@ Id* ids_of(RowBlock& block) {
 template <class Visit, class Pad>
 void walk(const RowBlock& block, Visit visit, Pad pad) {
   for (std::int64_t row = 0; row < block.rows; ++row) {
-    std::int64_t at = row * block.row_tokens;
+    std::int64_t at = block.slots_before(row);
     const auto begin = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row)]);
     const auto end = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row) + 1]);
     for (std::size_t s = begin; s < end; ++s) {
@@ -27,7 +27,7 @@ void walk(const RowBlock& block, Visit visit, Pad pad) {
       pad(at + segment.length(), at + segment.slots);
       at += segment.slots;
     }
-    pad(at, (row + 1) * block.row_tokens);
+    pad(at, block.slots_before(row + 1));
   }
 }
 
@@ -60,6 +60,12 @@ Fingerprint fingerprint_as(const RowBlock& block, const FingerprintKeys& keys, c
 
 }  // namespace
 
+std::int64_t row_slots(const std::vector<Item>& items, const Assignment& assignment, std::int64_t row) {
+  std::int64_t slots = 0;
+  for (const std::int32_t i : assignment.row(row)) slots += items[static_cast<std::size_t>(i)].slots;
+  return slots;
+}
+
 RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignment, const SequenceIndex& index, Length row_tokens,
                       IdType id_type, std::int64_t first_row, std::int64_t rows, std::int64_t shard_first_row,
                       std::vector<TokenRequest>& requests, Length unslotted) {
@@ -70,10 +76,15 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
   block.rows = rows;
   block.row_tokens = row_tokens;
   block.id_type = id_type;
-  block.ids.resize(static_cast<std::size_t>(rows * row_tokens) * static_cast<std::size_t>(info(id_type).bytes));
   block.row_begin.push_back(0);
+  if (row_tokens == 0) {
+    block.slot_begin.push_back(0);
+    for (std::int64_t row = first_row; row < first_row + rows; ++row)
+      block.slot_begin.push_back(block.slot_begin.back() + row_slots(items, assignment, row));
+  }
+  block.ids.resize(static_cast<std::size_t>(block.slots()) * static_cast<std::size_t>(info(id_type).bytes));
   for (std::int64_t row = 0; row < rows; ++row) {
-    std::int64_t at = row * row_tokens;
+    std::int64_t at = block.slots_before(row);
     for (const std::int32_t i : assignment.row(first_row + row)) {
       const Item& item = items[static_cast<std::size_t>(i)];
       const SequencePlace place = index.place(item.sequence);
@@ -101,7 +112,7 @@ void read_columns(const SequenceSource& source, std::span<const TokenRequest> re
   for (std::size_t c = 0; c < columns.size(); ++c) {
     ColumnValues& values = block.columns[c];
     if (columns[c].kind == ColumnKind::token) {
-      values.bytes.resize(static_cast<std::size_t>(block.rows * block.row_tokens * info(columns[c].type).bytes));
+      values.bytes.resize(static_cast<std::size_t>(block.slots() * info(columns[c].type).bytes));
       source.read_tokens(c, requests, values.bytes.data());
     } else {
       values = source.read_values(c, sequences);
@@ -189,7 +200,7 @@ void read_loss_column(const SequenceSource& source, std::span<const TokenRequest
   const auto number = static_cast<std::size_t>(loss);
   block.columns.resize(columns.size());
   ByteBuffer& values = block.columns[number].bytes;
-  const std::int64_t slots = block.rows * block.row_tokens;
+  const std::int64_t slots = block.slots();
   values.resize(static_cast<std::size_t>(slots * info(columns[number].type).bytes));
   fill_values(columns[number], values.data(), slots);
   source.read_tokens(number, requests, values.data());
@@ -203,8 +214,8 @@ std::vector<std::int64_t> loss_tokens_of(const RowBlock& block, std::span<const 
   // Padding and added tokens hold what takes no part, so all slots may be counted.
   std::vector<std::int64_t> tokens;
   for (std::int64_t row = 0; row < block.rows; ++row) {
-    tokens.push_back(
-        count_loss_tokens(column, column.type, values + row * block.row_tokens * info(column.type).bytes, block.row_tokens));
+    const std::int64_t first = block.slots_before(row), slots = block.slots_before(row + 1) - first;
+    tokens.push_back(count_loss_tokens(column, column.type, values + first * info(column.type).bytes, slots));
   }
   return tokens;
 }

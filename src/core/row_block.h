@@ -17,9 +17,13 @@ struct FillIds {
   std::uint32_t pad = 0, bos = 0, eos = 0;
 };
 
+/// Slots of the items of one row.
+std::int64_t row_slots(const std::vector<Item>& items, const Assignment& assignment, std::int64_t row);
+
 /// The segments of rows [first_row, first_row + rows) of `assignment`, ids allocated but not yet filled, and one request for each
-/// segment with source tokens. `unslotted`: tokens of every item beyond its slots; `row_tokens` has room for them. Row and
-/// segment numbers of the block are those of the assignment, less `shard_first_row`'s.
+/// segment with source tokens. `unslotted`: tokens of every item beyond its slots; `row_tokens` has room for them. 0 row_tokens:
+/// each row is as wide as its items, and the block's first_slot is the caller's to set. Row and segment numbers of the block are
+/// those of the assignment, less `shard_first_row`'s.
 RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignment, const SequenceIndex& index, Length row_tokens,
                       IdType id_type, std::int64_t first_row, std::int64_t rows, std::int64_t shard_first_row,
                       std::vector<TokenRequest>& requests, Length unslotted = 0);

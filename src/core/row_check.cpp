@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/units.h"
@@ -12,8 +14,8 @@ namespace shardpack {
 
 namespace {
 
-/// What is wrong with one segment; empty when nothing is.
-std::string segment_fault(const RowSegment& segment, Length segment_multiple) {
+/// What is wrong with one segment; empty when nothing is. \param first_slots  of the row's first segment
+std::string segment_fault(const RowSegment& segment, Length segment_multiple, Length first_slots) {
   if (segment.file < 0 || segment.record < 0 || segment.first_token < 0 || segment.tokens < 0) {
     return fmt::format("a negative file, record, first token or length ({}, {}, {}, {})", segment.file, segment.record,
                        segment.first_token, segment.tokens);
@@ -24,8 +26,8 @@ std::string segment_fault(const RowSegment& segment, Length segment_multiple) {
   if ((segment.added & kAddedEos) != 0) ++length;
   if (length == 0) return "no token at all";
   const std::int64_t multiple = segment_multiple;
-  const std::int64_t expected_slots = (length + multiple - 1) / multiple * multiple;
-  if (segment.slots != expected_slots) {
+  const std::int64_t expected_slots = multiple > 0 ? (length + multiple - 1) / multiple * multiple : first_slots;
+  if (segment.slots != expected_slots || segment.slots < length) {
     return fmt::format("{} tokens in {} slots, expected {}", with_commas(length), with_commas(segment.slots),
                        with_commas(expected_slots));
   }
@@ -41,15 +43,18 @@ std::vector<Issue> check_rows(const RowBlock& block, std::int32_t max_segments, 
   };
 
   // The shape first: without it nothing below may be indexed.
-  if (segment_multiple < 1 || block.row_tokens < 1 || block.rows < 0 || block.first_row < 0 || block.first_segment < 0 ||
-      (block.id_type != IdType::u16 && block.id_type != IdType::u32)) {
+  const bool widths_fit =
+      block.row_tokens > 0 || (std::ssize(block.slot_begin) == block.rows + 1 && block.slot_begin.front() == 0 &&
+                               std::is_sorted(block.slot_begin.begin(), block.slot_begin.end()));
+  if (segment_multiple < 0 || !widths_fit || block.row_tokens < 0 || block.rows < 0 || block.first_row < 0 ||
+      block.first_segment < 0 || (block.id_type != IdType::u16 && block.id_type != IdType::u32)) {
     report(-1, "a block of impossible shape");
     return issues;
   }
   const auto rows = static_cast<std::size_t>(block.rows);
   const std::size_t id_bytes = block.id_type == IdType::u16 ? 2 : 4;
-  if (block.ids.size() / id_bytes / static_cast<std::size_t>(block.row_tokens) != rows ||
-      block.ids.size() != rows * static_cast<std::size_t>(block.row_tokens) * id_bytes) {
+  const bool fits = block.row_tokens == 0 || block.ids.size() / id_bytes / static_cast<std::size_t>(block.row_tokens) == rows;
+  if (!fits || block.ids.size() != static_cast<std::size_t>(block.slots()) * id_bytes) {
     report(-1, fmt::format("{} bytes of ids for {} rows of {} slots", with_commas(static_cast<std::int64_t>(block.ids.size())),
                            with_commas(block.rows), with_commas(block.row_tokens)));
     return issues;
@@ -74,15 +79,18 @@ std::vector<Issue> check_rows(const RowBlock& block, std::int32_t max_segments, 
       report(row, fmt::format("{} segments, at most {} allowed", with_commas(end - begin), with_commas(max_segments)));
     }
     std::int64_t slots = 0;
+    const Length first_slots = begin < end ? block.segments[static_cast<std::size_t>(begin)].slots : 0;
+    const std::int64_t width =
+        block.slots_before(static_cast<std::int64_t>(r) + 1) - block.slots_before(static_cast<std::int64_t>(r));
     for (std::int64_t s = begin; s < end; ++s) {
       const RowSegment& segment = block.segments[static_cast<std::size_t>(s)];
-      if (std::string fault = segment_fault(segment, segment_multiple); !fault.empty()) {
+      if (std::string fault = segment_fault(segment, segment_multiple, first_slots); !fault.empty()) {
         report(row, fmt::format("segment {}: {}", with_commas(s - begin + 1), fault));
       }
       slots += segment.slots;
     }
-    if (slots > block.row_tokens) {
-      report(row, fmt::format("segments take {} slots of {}", with_commas(slots), with_commas(block.row_tokens)));
+    if (block.row_tokens > 0 ? slots > width : slots != width) {
+      report(row, fmt::format("segments take {} slots of {}", with_commas(slots), with_commas(width)));
     }
   }
   return issues;

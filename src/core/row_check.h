@@ -10,6 +10,7 @@
 namespace shardpack {
 
 /// Segments ordered and whole, slots within the row, at most `max_segments` (0 = no limit), no empty segment, offsets rising.
+/// `segment_multiple` 0: all segments of a row have equally many slots, as in padded batches.
 std::vector<Issue> check_rows(const RowBlock& block, std::int32_t max_segments, Length segment_multiple);
 
 }  // namespace shardpack

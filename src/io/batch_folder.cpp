@@ -43,6 +43,10 @@ PackedArray BatchFolder::open_array(std::string_view stem) const {
   return array;
 }
 
+PackedArray BatchFolder::open_array(const ManifestShard& shard, std::string_view file) const {
+  return PackedArray(fmt::format("{}{}/{}", folder_, shard.folder, file));
+}
+
 std::vector<std::int64_t> BatchFolder::read_lengths() const {
   const PackedArray array = open_array("lengths");
   std::vector<std::int64_t> lengths = array.read_all<std::int64_t>();

@@ -29,6 +29,8 @@ class BatchFolder {
 
   /// The array `stem` ("members"). \throws Error{bad_data} when it is not listed or not a one-dimensional array
   PackedArray open_array(std::string_view stem) const;
+  /// The array in `file` ("input_ids.npy", "input_ids.npy.zst") of a shard.
+  PackedArray open_array(const ManifestShard& shard, std::string_view file) const;
   /// Tokens of every sequence of the sources, or real tokens of every row. \throws Error{bad_data} when they are not those that
   /// the manifest's hash is of
   std::vector<std::int64_t> read_lengths() const;

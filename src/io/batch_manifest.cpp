@@ -54,10 +54,73 @@ void write_options(JsonWriter& json, const BatchManifest& manifest) {
   json.member("overlong", kOverlong[static_cast<std::size_t>(policy.overlong)]);
   json.member("truncate_side", kSides[static_cast<std::size_t>(policy.truncate_side)]);
   json.member("min_tokens", policy.min_tokens);
+  json.key("write_shards");
+  if (manifest.shards) {
+    const BatchShardOptions& shards = manifest.shards->options;
+    json.begin_object(true)
+        .member("layout", kBatchLayouts[static_cast<std::size_t>(shards.layout)])
+        .member("pad_id", shards.pad_id);
+    json.member("id_dtype", shards.id_type ? info(*shards.id_type).name : "auto").member("zstd_level", shards.zstd_level);
+    json.member("shard_bytes", shards.shard_bytes).end_object();
+  } else {
+    json.null();
+  }
   json.key("read").begin_object();
   for (const auto& [name, value] : manifest.read_options) json.key(name).raw(value);
   json.end_object();
   json.end_object();
+}
+
+void write_shards(JsonWriter& json, const BatchShards& shards) {
+  json.key("ids").begin_object(true).member("dtype", info(shards.id_type).name).member("min", shards.id_min);
+  json.member("max", shards.id_max).end_object();
+  write_columns(json, shards.columns);
+  json.key("not_carried").begin_array(true);
+  for (const std::string& column : shards.not_carried) json.value(column);
+  json.end_array();
+  json.key("loss").begin_object(true).member("source_tokens", shards.source_loss_tokens).member("tokens", shards.loss_tokens);
+  json.end_object();
+  json.key("fingerprint").begin_object();
+  json.member("source", shards.source.hex()).member("batched", shards.batched.hex()).member("removed", shards.removed.hex());
+  json.member("dropped", shards.dropped.hex()).member("repeated", shards.repeated.hex());
+  json.end_object();
+  json.key("shards").begin_array();
+  for (const ManifestShard& shard : shards.shards) write_shard(json, shard);
+  json.end_array();
+}
+
+BatchShardOptions read_shard_options(const Json& json) {
+  BatchShardOptions options;
+  options.layout = static_cast<BatchLayout>(choice(json.at("layout"), kBatchLayouts));
+  options.pad_id = json.at("pad_id").as_int(0, std::numeric_limits<std::uint32_t>::max());
+  constexpr std::array<std::string_view, 3> kTypes{"auto", "u16", "u32"};
+  const std::size_t type = choice(json.at("id_dtype"), kTypes);
+  if (type > 0) options.id_type = type == 1 ? IdType::u16 : IdType::u32;
+  options.zstd_level = static_cast<int>(json.at("zstd_level").as_int(0, 19));
+  options.shard_bytes = json.at("shard_bytes").as_int(1, kMaxCount);
+  return options;
+}
+
+BatchShards read_shards(const Json& json, ManifestNames& names) {
+  BatchShards shards;
+  shards.options = read_shard_options(json.at("options").at("write_shards"));
+  const Json ids = json.at("ids"), loss = json.at("loss"), fingerprint = json.at("fingerprint");
+  shards.id_type = choice(ids.at("dtype"), std::array<std::string_view, 2>{"u16", "u32"}) == 0 ? IdType::u16 : IdType::u32;
+  shards.id_min = read_count(ids, "min");
+  shards.id_max = ids.at("max").as_int(-1, std::numeric_limits<std::uint32_t>::max());
+  shards.columns = read_columns(json.at("columns"));
+  const Json not_carried = json.at("not_carried");
+  for (std::size_t i = 0; i < not_carried.size(); ++i) shards.not_carried.push_back(not_carried.at(i).as_string());
+  shards.source_loss_tokens = read_count(loss, "source_tokens");
+  shards.loss_tokens = read_count(loss, "tokens");
+  shards.source = read_fingerprint(fingerprint.at("source"));
+  shards.batched = read_fingerprint(fingerprint.at("batched"));
+  shards.removed = read_fingerprint(fingerprint.at("removed"));
+  shards.dropped = read_fingerprint(fingerprint.at("dropped"));
+  shards.repeated = read_fingerprint(fingerprint.at("repeated"));
+  const Json list = json.at("shards");
+  for (std::size_t i = 0; i < list.size(); ++i) shards.shards.push_back(read_shard(list.at(i), names));
+  return shards;
 }
 
 /// \throws Error{bad_data} for options that the command line would refuse
@@ -130,10 +193,11 @@ std::string to_json(const BatchManifest& manifest) {
     json.null();
   }
   write_sources(json, manifest.sources);
-  write_removed_counts(json, manifest.removed);
+  write_removed_counts(json, manifest.removed, manifest.shards && !manifest.loss_column.empty());
   write_totals(json, "repeated", manifest.repeated);
   write_totals(json, "dropped", manifest.dropped);
   write_files(json, "files", manifest.files);
+  if (manifest.shards) write_shards(json, *manifest.shards);
   json.end_object();
   return with_checksum(json.take());
 }
@@ -174,8 +238,9 @@ BatchManifest batch_manifest_from_json(const std::string& text, const std::strin
   manifest.removed = read_removed_counts(json.at("removed"));
   manifest.repeated = read_totals(json.at("repeated"));
   manifest.dropped = read_totals(json.at("dropped"));
-  std::set<std::string> names;
-  manifest.files = read_files(json.at("files"), names);
+  ManifestNames names;
+  manifest.files = read_files(json.at("files"), names.beside);
+  if (json.has("shards")) manifest.shards = read_shards(json, names);
   return manifest;
 }
 

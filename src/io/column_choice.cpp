@@ -31,8 +31,9 @@ constexpr std::array<std::string_view, 5> kAlignedNames{"token_type_ids", "speci
                                                         "attention_mask"};
 
 /// Files of a shard that are not a column's, and what is worked out anew for packed rows.
-constexpr std::array<std::string_view, 9> kOwnNames{"input_ids",   "segment_ids", "position_ids", "row_offsets",  "seq_source",
-                                                    "seq_lengths", "seq_added",   "seq_slots",    kFirstLabelStem};
+constexpr std::array<std::string_view, 11> kOwnNames{"input_ids",     "segment_ids",        "position_ids", "row_offsets",
+                                                     "seq_source",    "seq_lengths",        "seq_added",    "seq_slots",
+                                                     "batch_offsets", "batch_slot_offsets", kFirstLabelStem};
 
 template <class Names>
 bool is_one_of(std::string_view name, const Names& names) {
@@ -50,6 +51,9 @@ std::string obstacle(std::string_view name, const ColumnSeen& seen, std::int64_t
   if (is_one_of(name, kOwnNames)) return "packed rows have their own";
   if (!is_plain_name(name)) return "its name cannot be a file's; rename it to letters, digits, _, - and .";
   if (name.ends_with(kOffsetsSuffix)) return fmt::format("names ending in {} are those of lists' offsets", kOffsetsSuffix);
+  const bool listed = kind ? *kind == ColumnKind::list || *kind == ColumnKind::text : seen.text || !seen.equal_length;
+  if (listed && is_one_of(fmt::format("{}{}", name, kOffsetsSuffix), kOwnNames))
+    return "its offsets would have the name of packed rows' own";
   if (seen.other || int{seen.number} + int{seen.text} + int{seen.list} > 1)
     return "it holds neither numbers, lists of numbers nor strings throughout";
   if (seen.records < records) {

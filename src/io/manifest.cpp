@@ -100,18 +100,6 @@ void write_partitions(JsonWriter& json, const std::vector<ManifestPartition>& pa
   json.end_array();
 }
 
-void write_columns(JsonWriter& json, const std::vector<Column>& columns) {
-  json.key("columns").begin_array(columns.empty());
-  for (const Column& column : columns) {
-    json.begin_object(kOnOneLine);
-    json.member("name", column.name).member("dtype", info(column.type).name);
-    json.member("alignment", kAlignments[static_cast<std::size_t>(column.alignment)]);
-    json.member("per", kColumnKinds[static_cast<std::size_t>(column.kind)]);
-    json.end_object();
-  }
-  json.end_array();
-}
-
 void write_loss(JsonWriter& json, const Manifest& manifest) {
   if (manifest.loss_column.empty()) return;
   json.key("loss").begin_object(kOnOneLine);
@@ -127,6 +115,18 @@ void write_shards(JsonWriter& json, const Manifest& manifest) {
 }
 
 }  // namespace
+
+void write_columns(JsonWriter& json, const std::vector<Column>& columns) {
+  json.key("columns").begin_array(columns.empty());
+  for (const Column& column : columns) {
+    json.begin_object(kOnOneLine);
+    json.member("name", column.name).member("dtype", info(column.type).name);
+    json.member("alignment", kAlignments[static_cast<std::size_t>(column.alignment)]);
+    json.member("per", kColumnKinds[static_cast<std::size_t>(column.kind)]);
+    json.end_object();
+  }
+  json.end_array();
+}
 
 void write_shard(JsonWriter& json, const ManifestShard& shard) {
   json.begin_object();
@@ -207,8 +207,6 @@ namespace {
 
 constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
 
-Fingerprint fingerprint(const Json& value) { return Fingerprint::from_hex(read_hash(value)); }
-
 std::vector<std::string> strings(const Json& list) {
   std::vector<std::string> result;
   for (std::size_t i = 0; i < list.size(); ++i) result.push_back(list.at(i).as_string());
@@ -268,22 +266,6 @@ std::size_t one_of(const Json& value, const Names& names) {
   return static_cast<std::size_t>(name - names.begin());
 }
 
-std::vector<Column> read_columns(const Json& list) {
-  constexpr std::array<ValueType, 5> kTypes{ValueType::u8, ValueType::i32, ValueType::i64, ValueType::f32, ValueType::f64};
-  std::array<std::string_view, kTypes.size()> type_names;
-  for (std::size_t i = 0; i < kTypes.size(); ++i) type_names[i] = info(kTypes[i]).name;
-  std::vector<Column> columns(list.size());
-  std::set<std::string> seen;
-  for (std::size_t i = 0; i < columns.size(); ++i) {
-    const Json json = list.at(i);
-    columns[i].name = unique_name(json.at("name"), seen);
-    columns[i].type = kTypes[one_of(json.at("dtype"), type_names)];
-    columns[i].alignment = static_cast<Alignment>(one_of(json.at("alignment"), kAlignments));
-    columns[i].kind = static_cast<ColumnKind>(one_of(json.at("per"), kColumnKinds));
-  }
-  return columns;
-}
-
 std::vector<ManifestPartition> read_partitions(const Json& list) {
   std::vector<ManifestPartition> partitions(list.size());
   for (std::size_t i = 0; i < partitions.size(); ++i) {
@@ -313,6 +295,22 @@ std::vector<ManifestShard> read_shards(const Json& list, ManifestNames& seen) {
 
 }  // namespace
 
+std::vector<Column> read_columns(const Json& list) {
+  constexpr std::array<ValueType, 5> kTypes{ValueType::u8, ValueType::i32, ValueType::i64, ValueType::f32, ValueType::f64};
+  std::array<std::string_view, kTypes.size()> type_names;
+  for (std::size_t i = 0; i < kTypes.size(); ++i) type_names[i] = info(kTypes[i]).name;
+  std::vector<Column> columns(list.size());
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    const Json json = list.at(i);
+    columns[i].name = unique_name(json.at("name"), seen);
+    columns[i].type = kTypes[one_of(json.at("dtype"), type_names)];
+    columns[i].alignment = static_cast<Alignment>(one_of(json.at("alignment"), kAlignments));
+    columns[i].kind = static_cast<ColumnKind>(one_of(json.at("per"), kColumnKinds));
+  }
+  return columns;
+}
+
 ManifestShard read_shard(const Json& json, ManifestNames& seen) {
   ManifestShard shard;
   shard.folder = unique_name(json.at("folder"), seen.beside);
@@ -321,7 +319,7 @@ ManifestShard read_shard(const Json& json, ManifestNames& seen) {
   shard.segments = read_count(json, "segments");
   if (json.has("loss_tokens")) shard.loss_tokens = read_count(json, "loss_tokens");
   if (json.has("hidden_labels")) shard.hidden_labels = read_count(json, "hidden_labels");
-  shard.fingerprint = fingerprint(json.at("fingerprint"));
+  shard.fingerprint = read_fingerprint(json.at("fingerprint"));
   std::set<std::string> in_folder;
   shard.files = read_files(json.at("files"), in_folder);
   if (json.has("trainer_files")) shard.trainer_files = read_files(json.at("trainer_files"), seen.trainer);
@@ -368,9 +366,9 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   for (const auto& [name, value] : json.at("options").members()) manifest.options.emplace_back(name, value.dump());
   manifest.sources = read_sources(json.at("sources"));
   const Json fingerprints = json.at("fingerprint");
-  manifest.source_fingerprint = fingerprint(fingerprints.at("source"));
-  manifest.packed_fingerprint = fingerprint(fingerprints.at("packed"));
-  manifest.removed_fingerprint = fingerprint(fingerprints.at("removed"));
+  manifest.source_fingerprint = read_fingerprint(fingerprints.at("source"));
+  manifest.packed_fingerprint = read_fingerprint(fingerprints.at("packed"));
+  manifest.removed_fingerprint = read_fingerprint(fingerprints.at("removed"));
   manifest.removed = read_removed_counts(json.at("removed"));
   manifest.added_eos = read_count(json.at("added"), "eos");
   manifest.added_bos = read_count(json.at("added"), "bos");

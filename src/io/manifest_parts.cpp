@@ -123,6 +123,8 @@ std::string read_hash(const Json& value) {
   return text;
 }
 
+Fingerprint read_fingerprint(const Json& value) { return Fingerprint::from_hex(read_hash(value)); }
+
 std::string unique_name(const Json& value, std::set<std::string>& seen) {
   std::string name = value.as_string();
   if (!is_plain_name(name)) value.fail(fmt::format("expected the name of a file or folder, found '{}'", name));

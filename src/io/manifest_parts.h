@@ -64,6 +64,11 @@ std::string read_hash(const Json& value);                           ///< 32 hex 
 /// A name in an output's folder or a shard's; `seen` holds those before it.
 std::string unique_name(const Json& value, std::set<std::string>& seen);
 
+void write_columns(JsonWriter& json, const std::vector<Column>& columns);  ///< the key "columns"
+std::vector<Column> read_columns(const Json& list);
+
+Fingerprint read_fingerprint(const Json& value);
+
 std::vector<ManifestSource> read_sources(const Json& list);
 RemovedCounts read_removed_counts(const Json& json);
 std::vector<ManifestFile> read_files(const Json& list, std::set<std::string>& seen);

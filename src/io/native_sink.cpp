@@ -97,13 +97,26 @@ Bytes encode_row_offsets(RowBlock& block, const ShardPlan&) {
   return bytes;
 }
 
+/// Where each row's slots end, counted in the shard; only where rows differ.
+Bytes encode_slot_offsets(RowBlock& block, const ShardPlan&) {
+  Bytes bytes(static_cast<std::size_t>(block.rows) * sizeof(std::int64_t));
+  auto* const ends = reinterpret_cast<std::int64_t*>(bytes.data());
+  for (std::int64_t row = 0; row < block.rows; ++row) ends[row] = block.first_slot + block.slots_before(row + 1);
+  return bytes;
+}
+
+/// A table of rows, or all their slots one after the other where they differ.
+std::vector<std::int64_t> shape_of_slots(const ShardPlan& plan) {
+  return plan.row_tokens > 0 ? std::vector<std::int64_t>{plan.rows, plan.row_tokens} : std::vector<std::int64_t>{plan.row_slots};
+}
+
 /// The values of a column and, for lists, where each segment's end.
 void add_column(std::vector<Array>& arrays, const ShardPlan& plan, std::size_t number) {
   const Column& column = plan.columns[number];
   const auto encode_values = [number](RowBlock& block, const ShardPlan&) { return std::move(block.columns[number].bytes); };
   switch (column.kind) {
     case ColumnKind::token:
-      arrays.push_back({column.name, column.type, {plan.rows, plan.row_tokens}, encode_values});
+      arrays.push_back({column.name, column.type, shape_of_slots(plan), encode_values});
       return;
     case ColumnKind::sequence:
       arrays.push_back({column.name, column.type, {plan.segments}, encode_values});
@@ -123,7 +136,9 @@ void add_column(std::vector<Array>& arrays, const ShardPlan& plan, std::size_t n
 /// The files of a shard, sorted by name, as the manifest lists them.
 std::vector<Array> arrays_of(const ShardPlan& plan) {
   constexpr std::int64_t kMaxU16 = std::numeric_limits<std::uint16_t>::max();
-  const std::vector<std::int64_t> slots{plan.rows, plan.row_tokens}, segments{plan.segments};
+  const std::vector<std::int64_t> slots = shape_of_slots(plan), segments{plan.segments};
+  const bool batches = plan.row_tokens == 0;
+  ensure(!batches || !plan.derived, "segment and position ids are those of rows of one width");
   std::vector<Array> arrays;
   const bool derived = plan.slots && plan.derived;
   if (plan.slots)
@@ -137,7 +152,8 @@ std::vector<Array> arrays_of(const ShardPlan& plan) {
       arrays.push_back({"position_ids", ValueType::u32, slots, encode_position_ids<std::uint32_t>});
     }
   }
-  arrays.push_back({"row_offsets", ValueType::i64, {plan.rows + 1}, encode_row_offsets, true});
+  arrays.push_back({batches ? "batch_offsets" : "row_offsets", ValueType::i64, {plan.rows + 1}, encode_row_offsets, true});
+  if (batches) arrays.push_back({"batch_slot_offsets", ValueType::i64, {plan.rows + 1}, encode_slot_offsets, true});
   if (derived) {
     if (plan.max_segments_in_row <= kMaxU16) {
       arrays.push_back({"segment_ids", ValueType::u16, slots, encode_segment_ids<std::uint16_t>});

@@ -10,12 +10,15 @@
 #include "base/units.h"
 #include "exec/ordered_map.h"
 #include "io/batch_folder.h"
+#include "io/json.h"
 #include "io/manifest_parts.h"
 #include "io/npy_writer.h"
 #include "io/staged_output.h"
+#include "jobs/batch_shards.h"
 #include "jobs/batch_source.h"
 #include "jobs/output_place.h"
 #include "jobs/pack_options.h"
+#include "jobs/resumable.h"
 #include "shardpack/error.h"
 #include "shardpack/jobs.h"
 #include "shardpack/version.h"
@@ -34,6 +37,17 @@ void check_options(const BatchJobOptions& options) {
   if (options.policy.overlong != Overlong::error && options.policy.row_tokens == 0) {
     throw Error(ErrorCode::usage, "--overlong says what becomes of sequences longer than --max-length N; give it");
   }
+  if (options.resume && !options.write_shards)
+    throw Error(ErrorCode::usage, "--resume goes on with shards; a plan alone is made again (--write-shards writes shards)");
+  if (!options.write_shards) return;
+  const BatchShardOptions& shards = *options.write_shards;
+  constexpr std::int64_t kMaxU16 = 0xFFFF, kMaxId = 0xFFFFFFFF;
+  if (shards.pad_id < 0 || shards.pad_id > kMaxId)
+    throw Error(ErrorCode::usage, fmt::format("--pad-id {}: token ids are whole numbers from 0 to 4,294,967,295", shards.pad_id));
+  if (shards.id_type == IdType::u16 && shards.pad_id > kMaxU16)
+    throw Error(ErrorCode::usage,
+                fmt::format("--id-dtype u16 cannot hold the pad id {}; use auto or u32", with_commas(shards.pad_id)));
+  if (shards.shard_bytes < 1) throw Error(ErrorCode::usage, "--shard-bytes must be at least 1");
 }
 
 BatchSelection select(const BatchSource& source, const BatchJobOptions& options) {
@@ -176,9 +190,24 @@ void count_epoch(const BatchSelection& selection, const BatchOptions& options, c
          "the batches of an epoch do not hold the tokens that were selected");
 }
 
-BatchManifest describe(const BatchSource& source, const BatchSelection& selection, const BatchJobOptions& options) {
+/// The manifest as far as the options decide it.
+BatchManifest describe(const BatchJobOptions& options) {
   BatchManifest manifest;
   manifest.tool_version = kVersion;
+  manifest.epochs = options.epochs;
+  manifest.plan = options.plan;
+  manifest.policy = options.policy;
+  manifest.read_options = recorded_read_options(options.read);
+  manifest.cost = options.cost;
+  if (options.write_shards) {
+    manifest.shards.emplace();
+    manifest.shards->options = *options.write_shards;
+  }
+  return manifest;
+}
+
+BatchManifest describe(const BatchSource& source, const BatchSelection& selection, const BatchJobOptions& options) {
+  BatchManifest manifest = describe(options);
   manifest.rows = source.rows();
   manifest.source_sequences = static_cast<std::int64_t>(source.lengths.size());
   for (const std::int64_t length : source.lengths) {
@@ -186,11 +215,6 @@ BatchManifest describe(const BatchSource& source, const BatchSelection& selectio
   }
   manifest.items = static_cast<std::int64_t>(selection.items.size());
   manifest.tokens = selection.tokens;
-  manifest.epochs = options.epochs;
-  manifest.plan = options.plan;
-  manifest.policy = options.policy;
-  manifest.read_options = recorded_read_options(options.read);
-  manifest.cost = options.cost;
   manifest.lengths_hash = lengths_hash(source.lengths);
   manifest.source_manifest_hash = source.manifest_hash;
   manifest.sources = source.sources;
@@ -198,7 +222,97 @@ BatchManifest describe(const BatchSource& source, const BatchSelection& selectio
   manifest.removed = selection.removed;
   manifest.removed[static_cast<std::size_t>(RemovalCause::null)].sequences = source.null_records;
   manifest.removed[static_cast<std::size_t>(RemovalCause::empty)].sequences -= source.null_records;  // both have length 0
+  if (options.write_shards) manifest.shards = describe_shards(*options.write_shards, source.shards);
   return manifest;
+}
+
+/// What decides the shards' bytes, as far as it is known before the inputs are read: the version, and the options as recorded.
+RunIdentity identity_before_reading(const BatchJobOptions& options) {
+  const Json manifest = Json::parse(to_json(describe(options)), std::string(kManifestName));
+  RunIdentity identity{{"the version", kVersion}};
+  for (const std::string_view name : {"world", "accumulation", "epochs"})
+    identity.emplace_back(fmt::format("option {}", name), manifest.at(name).dump());
+  for (const auto& [name, value] : manifest.at("options").members()) identity.emplace_back("option " + name, value.dump());
+  return identity;
+}
+
+/// All epochs: their figures into `result`, and the plan's files where there is a folder for them.
+void plan_epochs(const std::string& folder, const BatchSource& source, const BatchSelection& selection, const BatchOptions& plan,
+                 BatchResult& result, const RunContext& context) {
+  const std::int64_t epochs = result.manifest.epochs;
+  context.progress.begin_stage("batching", epochs * static_cast<std::int64_t>(selection.items.size()), "sequences");
+  std::optional<PlanWriter> writer;
+  if (!folder.empty()) writer.emplace(folder, selection, source.lengths, !source.loss_column.empty(), plan);
+  std::optional<BatchEpoch> first;  // kept until the second one was compared with it
+  std::int64_t produced = 0, consumed = 0;
+  ordered_map(
+      context.pool, default_in_flight(context.pool), context.stop,
+      [&]() -> std::optional<std::int64_t> {
+        if (produced == epochs) return std::nullopt;
+        return produced++;
+      },
+      [&](std::int64_t epoch) { return plan_batches(selection.items, plan, epoch); },
+      [&](BatchEpoch&& epoch) {
+        count_epoch(selection, plan, epoch, consumed == 0, result);
+        if (consumed == 0 && writer && !epoch.weights.empty()) writer->begin_weights(folder);
+        if (writer) writer->write(epoch);
+        if (consumed == 1) result.repeat_share = repeat_share(*first, epoch, selection.items.size());
+        first.reset();
+        if (consumed == 0) first = std::move(epoch);
+        ++consumed;
+        context.progress.advance(static_cast<std::int64_t>(selection.items.size()));
+      });
+  if (writer) result.manifest.files = writer->finish();
+  context.progress.end_stage();
+  if (result.manifest.batches_per_epoch == 0 && result.manifest.items > 0) {
+    throw Error(ErrorCode::usage, fmt::format("--tail drop leaves nothing: {} sequences do not fill one step of {} batches",
+                                              with_commas(result.manifest.items), with_commas(plan.group_size())));
+  }
+}
+
+/// batch() from the reading on. Until it publishes, `staged` holds what there is; none = a dry run.
+BatchResult read_plan_write(const std::vector<std::string>& inputs, const std::string& output, const BatchJobOptions& options,
+                            std::optional<StagedOutput>& staged, const RunContext& context) {
+  // Lengths, and what is taken of them.
+  RunContext reading = context;
+  if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->folder() : parent_of(output);
+  const BatchNeeds needs{.loss_part = batched_part(options.policy),
+                         .tokens = options.write_shards.has_value(),
+                         .random_access = options.write_shards && !options.dry_run};
+  const BatchSource source = read_batch_source(inputs, options.read, needs, reading);
+  const BatchSelection selection = select(source, options);
+  BatchOptions plan = options.plan;
+  plan.fixed_length = options.policy.row_tokens;
+  check_batch_items(selection.items, plan, selection.sequences);
+  BatchResult result;
+  result.manifest = describe(source, selection, options);
+  if (options.write_shards && staged) {
+    RunIdentity identity = identity_before_reading(options);
+    add_inputs(identity, result.manifest.sources);
+    staged->begin_shards(identity, context);
+  }
+
+  // Every epoch is planned alone, in any number of workers, and written in order.
+  plan_epochs(staged ? staged->folder() : "", source, selection, plan, result, context);
+  if (options.write_shards) {
+    const std::int64_t bytes = expected_shard_bytes(result.manifest);
+    check_free_space(output, bytes - (staged ? staged->finished_bytes() : 0),
+                     "--write-shards ragged, --compress zstd or fewer --epochs");
+    if (!staged) result.bytes_written = bytes;
+  }
+  if (!staged) return result;
+
+  // The batches themselves. Every sum comes out, or nothing is published.
+  if (options.write_shards) write_batch_shards(*staged, source, selection, plan, result.manifest, context);
+  for (const ManifestFile& file : result.manifest.files) result.bytes_written += file.bytes;
+  if (result.manifest.shards) {
+    for (const ManifestShard& shard : result.manifest.shards->shards) {
+      for (const ManifestFile& file : shard.files) result.bytes_written += file.bytes;
+    }
+  }
+  staged->write_file(kManifestName, to_json(result.manifest));
+  staged->publish();
+  return result;
 }
 
 }  // namespace
@@ -212,55 +326,12 @@ BatchResult batch(const std::vector<std::string>& inputs, const std::string& out
   if (options.dry_run) {
     check_output_place(output, kBatchesFormat, options.force);
   } else {
-    staged.emplace(output, kBatchesFormat, options.force, context.diagnostics);
+    staged.emplace(output, kBatchesFormat, options.force, context.diagnostics,
+                   options.resume ? StagedOutput::Leftovers::resume : StagedOutput::Leftovers::remove);
+    if (options.write_shards) staged->check_same_run(identity_before_reading(options));
   }
-
-  // Lengths, and what is taken of them.
-  RunContext reading = context;
-  if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->folder() : parent_of(output);
-  const BatchSource source = read_batch_source(inputs, options.read, {.loss_part = batched_part(options.policy)}, reading);
-  const BatchSelection selection = select(source, options);
-  BatchOptions plan = options.plan;
-  plan.fixed_length = options.policy.row_tokens;
-  check_batch_items(selection.items, plan, selection.sequences);
-  BatchResult result;
-  result.manifest = describe(source, selection, options);
-
-  // Every epoch is planned alone, in any number of workers, and written in order.
-  context.progress.begin_stage("batching", options.epochs * static_cast<std::int64_t>(selection.items.size()), "sequences");
-  std::optional<PlanWriter> writer;
-  if (staged) writer.emplace(staged->folder(), selection, source.lengths, !source.loss_column.empty(), plan);
-  std::optional<BatchEpoch> first;  // kept until the second one was compared with it
-  std::int64_t produced = 0, consumed = 0;
-  ordered_map(
-      context.pool, default_in_flight(context.pool), context.stop,
-      [&]() -> std::optional<std::int64_t> {
-        if (produced == options.epochs) return std::nullopt;
-        return produced++;
-      },
-      [&](std::int64_t epoch) { return plan_batches(selection.items, plan, epoch); },
-      [&](BatchEpoch&& epoch) {
-        count_epoch(selection, plan, epoch, consumed == 0, result);
-        if (consumed == 0 && writer && !epoch.weights.empty()) writer->begin_weights(staged->folder());
-        if (writer) writer->write(epoch);
-        if (consumed == 1) result.repeat_share = repeat_share(*first, epoch, selection.items.size());
-        first.reset();
-        if (consumed == 0) first = std::move(epoch);
-        ++consumed;
-        context.progress.advance(static_cast<std::int64_t>(selection.items.size()));
-      });
-  context.progress.end_stage();
-  if (result.manifest.batches_per_epoch == 0 && result.manifest.items > 0) {
-    throw Error(ErrorCode::usage, fmt::format("--tail drop leaves nothing: {} sequences do not fill one step of {} batches",
-                                              with_commas(result.manifest.items), with_commas(plan.group_size())));
-  }
-  if (!writer) return result;
-
-  result.manifest.files = writer->finish();
-  for (const ManifestFile& file : result.manifest.files) result.bytes_written += file.bytes;
-  staged->write_file("manifest.json", to_json(result.manifest));
-  staged->publish();
-  return result;
+  return keeping_finished_shards(staged, context.diagnostics,
+                                 [&] { return read_plan_write(inputs, output, options, staged, context); });
 }
 
 }  // namespace shardpack

@@ -85,6 +85,8 @@ BatchSource read_rows(const std::string& path, const RunContext& context) {
   source.manifest_hash = hash_hex(read_small_file(dataset.file_path("", kManifestName)));
   source.loss_column = manifest.loss_column;
   std::int64_t left = manifest.planned_rows();
+  const Preset* const preset = try_preset(manifest.preset);
+  const std::int64_t unslotted = preset == nullptr ? 0 : unslotted_tokens(preset->slot_rule);
   for (const ManifestShard& shard : dataset.shards()) {
     throw_if_stopped(context.stop);
     const std::vector<std::int64_t> offsets = dataset.open_array(shard, "row_offsets").read_all<std::int64_t>();
@@ -95,7 +97,7 @@ BatchSource read_rows(const std::string& path, const RunContext& context) {
         if (s < 0 || s >= static_cast<std::int64_t>(lengths.size())) {
           throw Error(ErrorCode::bad_data, "row_offsets do not fit seq_lengths; shardpack verify tells more", shard.folder);
         }
-        const std::int64_t length = lengths[static_cast<std::size_t>(s)];
+        const std::int64_t length = lengths[static_cast<std::size_t>(s)] - unslotted;  // of which the trainer takes part
         tokens += length;
         cost += length * length;
       }
@@ -134,6 +136,19 @@ BatchSource read_list(const std::string& path, std::vector<std::int64_t> lengths
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void refuse_rows(const std::string& path) {
+  throw Error(
+      ErrorCode::usage,
+      "--write-shards: the rows of a packed dataset have one width, and pack writes them in the order of batches: pack --order "
+      "balanced with --world, --accumulation and --micro-batch; the plan alone (without --write-shards) says which rows "
+      "share a batch",
+      path);
+}
+
+}  // namespace
+
 LossPart batched_part(const LengthPolicy& policy) {
   if (policy.row_tokens == 0 || policy.overlong != Overlong::truncate) return {};
   return {policy.row_tokens, policy.truncate_side == TruncateSide::start ? LossSide::end : LossSide::start};
@@ -142,8 +157,13 @@ LossPart batched_part(const LengthPolicy& policy) {
 BatchSource read_batch_source(const std::vector<std::string>& inputs, const ReadOptions& read, const BatchNeeds& needs,
                               const RunContext& context) {
   if (inputs.size() == 1 && read.format.empty() && !read.eos_id) {
-    if (is_packed_dataset(inputs[0])) return read_rows(inputs[0], context);
+    if (is_packed_dataset(inputs[0])) {
+      if (needs.tokens) refuse_rows(inputs[0]);
+      return read_rows(inputs[0], context);
+    }
     if (std::optional<std::vector<std::int64_t>> lengths = read_lengths(inputs[0])) {
+      if (needs.tokens)
+        throw Error(ErrorCode::usage, "--write-shards: a list of lengths holds no token; give the shards", inputs[0]);
       if (read.limit > 0 && static_cast<std::int64_t>(lengths->size()) > read.limit) {
         lengths->resize(static_cast<std::size_t>(read.limit));
       }

@@ -17,6 +17,7 @@ namespace shardpack {
 /// How an input is to be opened.
 struct BatchNeeds {
   LossPart loss_part{};        ///< of a sequence: the part whose loss tokens are counted
+  bool tokens = false;         ///< shards are wanted: tokens, not lengths or rows
   bool random_access = false;  ///< tokens will be read again
 };
 
@@ -37,7 +38,8 @@ struct BatchSource {
 /// The part of a sequence that a batch takes under `policy`.
 LossPart batched_part(const LengthPolicy& policy);
 
-/// \throws what open_source(), read_lengths() and the packed dataset's readers throw
+/// \throws Error{usage} where tokens are wanted and there are none, what open_source(), read_lengths() and the packed dataset's
+/// readers throw
 BatchSource read_batch_source(const std::vector<std::string>& inputs, const ReadOptions& read, const BatchNeeds& needs,
                               const RunContext& context);
 

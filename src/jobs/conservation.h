@@ -10,4 +10,7 @@ namespace shardpack {
 /// input was another
 void check_conservation(const Manifest& manifest, bool resumed);
 
+/// The part of it that speaks of fingerprints. \throws the same
+void check_equal_sums(const Fingerprint& before, const Fingerprint& after, bool resumed);
+
 }  // namespace shardpack

@@ -315,6 +315,11 @@ BatchPlanView view_batch_plan(const BatchFolder& folder) {
     view.pad_lengths.add(pad);
   }
   for (const ManifestFile& file : view.manifest.files) view.bytes += file.bytes;
+  if (view.manifest.shards) {
+    for (const ManifestShard& shard : view.manifest.shards->shards) {
+      for (const ManifestFile& file : shard.files) view.bytes += file.bytes;
+    }
+  }
   return view;
 }
 

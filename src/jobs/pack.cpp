@@ -17,6 +17,7 @@
 #include "jobs/pack_options.h"
 #include "jobs/pack_settings.h"
 #include "jobs/partitions.h"
+#include "jobs/resumable.h"
 #include "jobs/step_meter.h"
 #include "jobs/tail.h"
 #include "jobs/trainer_extras.h"
@@ -39,13 +40,7 @@ void warn_of_losses(const ScannedSource& scanned, Diagnostics& diagnostics) {
 
 /// Everything that decides the bytes: `identity` with what reading and planning found.
 RunIdentity identity_of_run(RunIdentity identity, const Manifest& manifest, const std::vector<Partition>& partitions) {
-  identity.emplace_back("the number of inputs", std::to_string(manifest.sources.size()));
-  for (std::size_t i = 0; i < manifest.sources.size(); ++i) {
-    const ManifestSource& source = manifest.sources[i];
-    identity.emplace_back(fmt::format("input {}", i + 1),
-                          fmt::format("{} ({}, {} bytes, {} sequences, hash {})", as_utf8(source.name), source.format,
-                                      with_commas(source.bytes), with_commas(source.sequences), source.hash));
-  }
+  add_inputs(identity, manifest.sources);
   identity.emplace_back("the solver", manifest.solver.empty() ? "none" : manifest.solver);
   StreamHash hash;
   for (const PackingPlan* plan : plans_of(partitions)) {
@@ -151,19 +146,8 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
     staged->check_same_run(identity_before_reading(options));
   }
 
-  // What is finished outlives whatever is no fault of the data: a full disk, a signal, a machine that goes down.
-  try {
-    return read_plan_write(inputs, output, options, planning, given, staged, context);
-  } catch (const Error& error) {
-    const bool may_go_on =
-        error.code() == ErrorCode::io || error.code() == ErrorCode::limit || error.code() == ErrorCode::cancelled;
-    const std::string kept = staged && may_go_on ? staged->keep_finished_shards() : "";
-    if (kept.empty()) throw;
-    throw Error(error.code(), fmt::format("{}; {}", error.message(), kept), error.path(), error.position());
-  } catch (const std::bad_alloc&) {
-    if (const std::string kept = staged ? staged->keep_finished_shards() : ""; !kept.empty()) context.diagnostics.warn(kept);
-    throw;
-  }
+  return keeping_finished_shards(staged, context.diagnostics,
+                                 [&] { return read_plan_write(inputs, output, options, planning, given, staged, context); });
 }
 
 }  // namespace shardpack

@@ -108,13 +108,17 @@ RowOrder row_order(const PackOptions& options) {
   return options.order.value_or(find_packer(options.packer).input_order ? RowOrder::input : RowOrder::shuffled);
 }
 
-IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max) {
-  if (!options.id_type) return std::max(source_id_max, largest_added_id(options)) <= kMaxU16 ? IdType::u16 : IdType::u32;
-  if (*options.id_type == IdType::u16 && source_id_max > kMaxU16) {
+IdType choose_id_type(std::optional<IdType> asked, std::int64_t added, std::int64_t source_id_max) {
+  if (!asked) return std::max(source_id_max, added) <= kMaxU16 ? IdType::u16 : IdType::u32;
+  if (*asked == IdType::u16 && source_id_max > kMaxU16) {
     throw Error(ErrorCode::bad_data, fmt::format("the largest token id is {}, which --id-dtype u16 cannot hold; use auto or u32",
                                                  with_commas(source_id_max)));
   }
-  return *options.id_type;
+  return *asked;
+}
+
+IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max) {
+  return choose_id_type(options.id_type, largest_added_id(options), source_id_max);
 }
 
 namespace {

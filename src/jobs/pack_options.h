@@ -23,6 +23,8 @@ RowOrder row_order(const PackOptions& options);  ///< with the default filled in
 /// u16 when the source's largest id, the pad id and what is added fit, else u32. \throws Error{bad_data} when --id-dtype is too
 /// narrow for a source id.
 IdType choose_id_type(const PackOptions& options, std::int64_t source_id_max);
+/// The same, `asked` being --id-dtype and `added` the largest id that is written beside those of the source.
+IdType choose_id_type(std::optional<IdType> asked, std::int64_t added, std::int64_t source_id_max);
 
 /// Name and JSON value, as the manifest records them.
 using RecordedOption = std::pair<std::string, std::string>;

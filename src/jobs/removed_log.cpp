@@ -101,10 +101,10 @@ void RemovedLog::add(const std::vector<RemovedRange>& ranges) {
     }
   }
   append(lines);
-  fingerprint(ranges);
+  sum(ranges);
 }
 
-void RemovedLog::fingerprint(const std::vector<RemovedRange>& ranges) {
+void RemovedLog::sum(const std::vector<RemovedRange>& ranges) {
   // Chunks of about kChunkTokens: many short ranges together, a long one in parts.
   std::size_t at = 0;
   std::int64_t done = 0;  // tokens of ranges[at] already handed out
@@ -116,7 +116,8 @@ void RemovedLog::fingerprint(const std::vector<RemovedRange>& ranges) {
       const std::int64_t take = std::min(range.tokens - done, kChunkTokens - tokens);
       chunk.requests.push_back({range.sequence, range.first_token + done, take, tokens});
       chunk.causes.push_back(range.cause);
-      if (range.cause != RemovalCause::truncated && done == 0 && counts_whole_sequence(range.first_token, range.tokens, single_segments_)) {
+      if (range.cause != RemovalCause::truncated && done == 0 &&
+          counts_whole_sequence(range.first_token, range.tokens, single_segments_)) {
         chunk.sequences.push_back(range.sequence);
       }
       tokens += take;

@@ -24,6 +24,8 @@ class RemovedLog {
              const RunContext& context);
 
   void add(const std::vector<RemovedRange>& ranges);
+  /// Take ranges into the sums alone.
+  void sum(const std::vector<RemovedRange>& ranges);
 
   const Fingerprint& fingerprint() const { return fingerprint_; }
   /// By cause; 0 where no column tells them.
@@ -32,7 +34,6 @@ class RemovedLog {
   std::vector<ManifestFile> finish();
 
  private:
-  void fingerprint(const std::vector<RemovedRange>& ranges);
   void append(std::string_view text);
 
   const SequenceSource& source_;

@@ -20,6 +20,7 @@ constexpr std::int64_t kBlockTokens = std::int64_t{1} << 19;
 
 struct RowRange {
   std::int64_t first = 0, rows = 0;
+  std::int64_t first_slot = 0;             // in the shard; where rows differ in width
   std::vector<std::int64_t> first_values;  // by column: of kind list or text, the values of the shard's rows before
 };
 
@@ -45,10 +46,10 @@ void count_values(const SequenceSource& source, const OrderedRows& rows, std::in
 
 }  // namespace
 
-std::int64_t RewriteSettings::row_bytes() const {
+int RewriteSettings::slot_bytes() const {
   const int segment_bytes = max_segments_in_row > 65'535 ? 4 : 2;
   const int position_bytes = position_start + static_cast<std::int64_t>(row_tokens) - 1 > 65'535 ? 4 : 2;
-  int slot_bytes = 0;
+  int slot_bytes = 0;  // of the arrays so far
   if (output.native()) {
     slot_bytes = info(id_type).bytes + (derived ? segment_bytes + position_bytes : 0);
   } else {
@@ -59,7 +60,7 @@ std::int64_t RewriteSettings::row_bytes() const {
     const bool stored = columns[c].kind == ColumnKind::token && static_cast<int>(c) != output.label_column;
     slot_bytes += stored ? info(columns[c].type).bytes : 0;
   }
-  return std::int64_t{row_room()} * slot_bytes;
+  return slot_bytes;
 }
 
 std::int64_t RewriteSettings::rows_per_shard() const { return std::max<std::int64_t>(1, shard_bytes / row_bytes()); }
@@ -92,15 +93,20 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
   }
   std::vector<std::int64_t> list_values(settings_.columns.size());
   count_values(source_, rows, first_row, row_count, list_values);
-  std::shared_ptr<RowSink> sink = make_sink(shard, std::move(list_values));
+  const bool same_width = settings_.row_room() > 0;
+  std::int64_t slots = 0;
+  for (std::int64_t row = first_row; row < first_row + row_count && !same_width; ++row)
+    slots += row_slots(rows.items, rows.rows, row);
+  std::shared_ptr<RowSink> sink = make_sink(shard, slots, std::move(list_values));
 
-  const std::int64_t block_rows = std::max<std::int64_t>(1, kBlockTokens / settings_.row_room());
-  std::int64_t next = 0;
+  std::int64_t next = 0, next_slot = 0;
   std::vector<std::int64_t> values_before(settings_.columns.size());
   const auto produce = [&]() -> std::optional<RowRange> {
     if (next == row_count) return std::nullopt;
-    RowRange range{first_row + next, std::min(block_rows, row_count - next), values_before};
+    RowRange range{first_row + next, block_rows(rows, first_row + next, row_count - next), next_slot, values_before};
     count_values(source_, rows, range.first, range.rows, values_before);
+    for (std::int64_t row = range.first; row < range.first + range.rows && !same_width; ++row)
+      next_slot += row_slots(rows.items, rows.rows, row);
     next += range.rows;
     return range;
   };
@@ -108,6 +114,7 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     std::vector<TokenRequest> requests;
     RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_room(), settings_.id_type, range.first,
                                   range.rows, first_row, requests, settings_.unslotted);
+    block.first_slot = range.first_slot;
     source_.read_block(requests, block.id_type, block.ids.data());
     read_columns(source_, requests, range.first_values, block);
     fill_gaps(block, settings_.fill, settings_.columns);
@@ -134,7 +141,8 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     context_.progress.advance(block.rows);
   };
   // A block holds its rows once as ids and once more as what is derived from them.
-  const std::int64_t block_bytes = block_rows * settings_.row_bytes() * 2;
+  const std::int64_t block_slots = std::max<std::int64_t>({kBlockTokens, settings_.row_room(), settings_.widest_row});
+  const std::int64_t block_bytes = block_slots * settings_.slot_bytes() * 2;
   int in_flight = default_in_flight(context_.pool);
   if (context_.memory_bytes > 0) {
     in_flight = static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / block_bytes, 1, in_flight));
@@ -153,13 +161,12 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
 }
 
 void Rewriter::tell_losses(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count) const {
-  const std::int64_t block_rows = std::max<std::int64_t>(1, kBlockTokens / settings_.row_room());
   std::int64_t next = 0;
   ordered_map(
       context_.pool, default_in_flight(context_.pool), context_.stop,
       [&]() -> std::optional<RowRange> {
         if (next == row_count) return std::nullopt;
-        const RowRange range{first_row + next, std::min(block_rows, row_count - next), {}};
+        const RowRange range{first_row + next, block_rows(rows, first_row + next, row_count - next), 0, {}};
         next += range.rows;
         return range;
       },
@@ -175,11 +182,23 @@ void Rewriter::tell_losses(const OrderedRows& rows, std::int64_t first_row, std:
       });
 }
 
-std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::vector<std::int64_t> list_values) const {
+/// Rows from `first` on, of `left`, that make a block.
+std::int64_t Rewriter::block_rows(const OrderedRows& rows, std::int64_t first, std::int64_t left) const {
+  if (const std::int64_t width = settings_.row_room(); width > 0)
+    return std::min(left, std::max<std::int64_t>(1, kBlockTokens / width));
+  std::int64_t count = 0;
+  for (std::int64_t slots = 0; count < left && slots < kBlockTokens; ++count)
+    slots += row_slots(rows.items, rows.rows, first + count);
+  return count;
+}
+
+std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::int64_t slots,
+                                             std::vector<std::int64_t> list_values) const {
   ShardPlan plan{.folder = staged_.folder() + "/" + shard.folder,
                  .rows = shard.rows,
                  .segments = shard.segments,
                  .row_tokens = settings_.row_room(),
+                 .row_slots = slots,
                  .id_type = settings_.id_type,
                  .position_start = settings_.position_start,
                  .derived = settings_.derived,

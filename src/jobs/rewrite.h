@@ -20,7 +20,9 @@ namespace shardpack {
 
 /// What all shards of a dataset share.
 struct RewriteSettings {
-  Length row_tokens = 0, segment_multiple = 1;
+  Length row_tokens = 0;                 ///< 0: rows are as wide as their items, as batches are
+  std::int64_t widest_row = 0;           ///< of those, in slots
+  Length segment_multiple = 1;           ///< 0: check_rows()
   Length unslotted = 0;                  ///< tokens of every segment that take no slot
   std::int32_t max_segments = 0;         ///< the plan's limit, for the row check; 0 = none
   std::int32_t max_segments_in_row = 0;  ///< decides the dtype of segment ids
@@ -38,7 +40,8 @@ struct RewriteSettings {
 
   /// Tokens that a row has room for: its slots, and those of each segment that take none.
   Length row_room() const { return row_tokens + unslotted * max_segments_in_row; }
-  std::int64_t row_bytes() const;       ///< of the per-row arrays, uncompressed
+  int slot_bytes() const;  ///< of the arrays with a value for each slot, uncompressed
+  std::int64_t row_bytes() const { return std::int64_t{row_room()} * slot_bytes(); }
   std::int64_t rows_per_shard() const;  ///< at least 1
 };
 
@@ -53,6 +56,9 @@ class Rewriter {
   /// \return the shards' entries, complete after finish()
   void write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard = 0);
 
+  /// Rows [first_row, first_row + row_count) as one shard.
+  void write_shard(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count, const std::string& name);
+
   /// Wait until everything is on disk. \return the shards in the order written
   std::vector<ManifestShard> finish();
 
@@ -60,9 +66,9 @@ class Rewriter {
   const std::string& shard_name(std::int64_t shard) const { return shards_[static_cast<std::size_t>(shard)].folder; }
 
  private:
-  void write_shard(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count, const std::string& name);
+  std::int64_t block_rows(const OrderedRows& rows, std::int64_t first, std::int64_t left) const;
   void tell_losses(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count) const;
-  std::unique_ptr<RowSink> make_sink(const ManifestShard& shard, std::vector<std::int64_t> list_values) const;
+  std::unique_ptr<RowSink> make_sink(const ManifestShard& shard, std::int64_t slots, std::vector<std::int64_t> list_values) const;
   void wait_for_sync();
 
   const SequenceSource& source_;

@@ -20,6 +20,7 @@
 #include "io/staged_output.h"
 #include "jobs/batch_source.h"
 #include "jobs/verify_against.h"
+#include "jobs/verify_batch_shards.h"
 #include "jobs/verify_issues.h"
 
 namespace shardpack {
@@ -28,38 +29,79 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Every listed file with its size and hash, and no other. \return bytes read; -1 when something is missing or damaged
-std::int64_t check_files(const BatchFolder& folder, IssueList& issues) {
-  std::int64_t bytes = 0;
-  bool whole = true;
-  std::set<std::string> listed{std::string(kManifestName), std::string(kOwnerMarker)};
-  for (const ManifestFile& file : folder.manifest().files) {
-    listed.insert(file.name);
-    const std::string path = folder.folder() + file.name;
+/// Every listed file with its size and hash, and no other.
+class FileCheck {
+ public:
+  FileCheck(const BatchFolder& folder, IssueList& issues) : folder_(folder), issues_(issues) {}
+
+  /// \return bytes read; -1 when something is missing or damaged
+  std::int64_t run(const RunContext& context) {
+    std::set<std::string> listed{std::string(kManifestName), std::string(kOwnerMarker)};
+    for (const ManifestFile& file : folder_.manifest().files) {
+      listed.insert(file.name);
+      check_file("", file);
+    }
+    if (folder_.manifest().shards) {
+      for (const ManifestShard& shard : folder_.manifest().shards->shards) {
+        throw_if_stopped(context.stop);
+        listed.insert(shard.folder);
+        check_shard(shard);
+      }
+    }
+    find_extra("", listed);
+    return whole_ ? bytes_ : -1;
+  }
+
+ private:
+  void check_file(const std::string& prefix, const ManifestFile& file) {
+    const std::string name = prefix + file.name, path = folder_.folder() + name;
     std::error_code failed;
     if (!fs::is_regular_file(fs::symlink_status(path, failed)) || failed) {
-      issues.add("missing", file.name, "not a regular file in the folder");
-      whole = false;
-      continue;
+      issues_.add("missing", name, "not a regular file in the folder");
+      whole_ = false;
+      return;
     }
     const File opened(path, File::Mode::read);
     if (opened.size() != file.bytes) {
-      issues.add("size", file.name, fmt::format("{} bytes, expected {}", with_commas(opened.size()), with_commas(file.bytes)));
-      whole = false;
+      issues_.add("size", name, fmt::format("{} bytes, expected {}", with_commas(opened.size()), with_commas(file.bytes)));
+      whole_ = false;
     } else if (hash_file(opened) != file.hash) {
-      issues.add("checksum", file.name, "its bytes are not those that were written");
-      whole = false;
+      issues_.add("checksum", name, "its bytes are not those that were written");
+      whole_ = false;
     }
-    bytes += file.bytes;
+    bytes_ += file.bytes;
   }
-  std::vector<std::string> extra;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder.folder().empty() ? "." : folder.folder())) {
-    if (std::string name = entry.path().filename().string(); !listed.contains(name)) extra.push_back(std::move(name));
+
+  void check_shard(const ManifestShard& shard) {
+    std::error_code failed;
+    if (!fs::is_directory(fs::symlink_status(folder_.folder() + shard.folder, failed)) || failed) {
+      issues_.add("missing", shard.folder, "the shard's folder is not there");
+      whole_ = false;
+      return;
+    }
+    std::set<std::string> listed;
+    for (const ManifestFile& file : shard.files) {
+      listed.insert(file.name);
+      check_file(shard.folder + "/", file);
+    }
+    find_extra(shard.folder + "/", listed);
   }
-  std::sort(extra.begin(), extra.end());
-  for (const std::string& name : extra) issues.add("extra", name, "the manifest does not list it");
-  return whole ? bytes : -1;
-}
+
+  void find_extra(const std::string& prefix, const std::set<std::string>& listed) {
+    const std::string path = folder_.folder() + prefix;
+    std::vector<std::string> extra;
+    for (const fs::directory_entry& entry : fs::directory_iterator(path.empty() ? "." : path)) {
+      if (std::string name = entry.path().filename().string(); !listed.contains(name)) extra.push_back(prefix + name);
+    }
+    std::sort(extra.begin(), extra.end());
+    for (const std::string& name : extra) issues_.add("extra", name, "the manifest does not list it");
+  }
+
+  const BatchFolder& folder_;
+  IssueList& issues_;
+  std::int64_t bytes_ = 0;
+  bool whole_ = true;
+};
 
 /// What the sources say: read again, or by the plan's own list of their lengths.
 struct Truth {
@@ -392,6 +434,8 @@ Truth read_truth(const BatchManifest& manifest, const VerifyOptions& options, co
     issues.add("sources", kManifestName, "the plan was made for other lengths than those of the sources");
   } else if (truth.source.manifest_hash != manifest.source_manifest_hash) {
     issues.add("sources", kManifestName, "the plan was made for another packed dataset");
+  } else if (manifest.shards && !(truth.source.shards.totals.fingerprint == manifest.shards->source)) {
+    issues.add("sources", kManifestName, "the sources hold other tokens than those that were batched");
   } else if (truth.source.loss_column != manifest.loss_column) {
     const auto shown = [](const std::string& column) { return column.empty() ? "no column" : fmt::format("'{}'", column); };
     issues.add("sources", kManifestName,
@@ -401,10 +445,17 @@ Truth read_truth(const BatchManifest& manifest, const VerifyOptions& options, co
   return truth;
 }
 
+std::size_t files_of(const BatchManifest& manifest) {
+  std::size_t files = manifest.files.size() + 1;
+  if (manifest.shards) {
+    for (const ManifestShard& shard : manifest.shards->shards) files += shard.files.size();
+  }
+  return files;
+}
+
 std::vector<std::string> checked_lines(const BatchManifest& manifest, const VerifyResult& result, bool against) {
   std::vector<std::string> lines{
-      fmt::format("files: {}, {}: sizes, XXH3-128, nothing else in the folder", manifest.files.size() + 1,
-                  short_bytes(result.bytes)),
+      fmt::format("files: {}, {}: sizes, XXH3-128, nothing else in the folder", files_of(manifest), short_bytes(result.bytes)),
       fmt::format("cover: {} of {} {}: each once, the tail accounted for",
                   manifest.epochs == 1 ? "1 epoch" : with_commas(manifest.epochs) + " epochs", with_commas(manifest.items),
                   manifest.rows ? "rows" : "sequences"),
@@ -412,9 +463,17 @@ std::vector<std::string> checked_lines(const BatchManifest& manifest, const Veri
                   with_commas(manifest.batches_per_epoch), manifest.plan.world, manifest.plan.accumulation),
       fmt::format("totals: {} padded and {} real tokens: counted again", with_commas(manifest.padded_tokens),
                   with_commas(manifest.real_tokens))};
+  if (manifest.shards) {
+    lines.push_back(
+        fmt::format("shards: {} {}: every slot: the plan's sequences, source x epochs + repeated = batched + removed x "
+                    "epochs + dropped",
+                    with_commas(std::ssize(manifest.shards->shards)),
+                    kBatchLayouts[static_cast<std::size_t>(manifest.shards->options.layout)]));
+  }
   if (against) {
-    lines.emplace_back(fmt::format("sources: every length read again: padded lengths, real and kept tokens follow from them{}",
-                                   manifest.loss_column.empty() ? "" : "; every label, too: label_tokens"));
+    lines.emplace_back(fmt::format("sources: every length read again: padded lengths, real and kept tokens follow from them{}{}",
+                                   manifest.loss_column.empty() ? "" : "; every label, too: label_tokens",
+                                   manifest.shards ? "; the shards' fingerprint is theirs" : ""));
   } else if (!manifest.rows) {
     lines.emplace_back(
         "lengths: padded lengths, real and kept tokens follow from them (--against the sources reads these again)");
@@ -437,7 +496,7 @@ VerifyResult verify_batches(const std::string& path, const VerifyOptions& option
     return result;
   }
   const BatchManifest& manifest = folder->manifest();
-  result.bytes = check_files(*folder, issues);
+  result.bytes = FileCheck(*folder, issues).run(context);
   if (result.bytes < 0) {  // nothing can be said of arrays that are not what they were
     result.bytes = 0;
     result.issues = issues.take();
@@ -473,6 +532,7 @@ VerifyResult verify_batches(const std::string& path, const VerifyOptions& option
     PlanCheck check(*folder, truth ? &*truth : nullptr, issues);
     check.run(context);
     result.segments = check.items();
+    if (manifest.shards && issues.empty()) check_batch_shards(*folder, folder->read_lengths(), context, issues);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
     issues.add("header", fs::path(error.path()).filename().string(), without_path(error));

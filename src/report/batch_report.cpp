@@ -65,6 +65,18 @@ std::string loss_text(const BatchManifest& manifest) {
   return text;
 }
 
+/// "shards: 3 padded, 2 epochs: 2 copies of the tokens".
+std::string shards_text(const BatchManifest& manifest) {
+  const BatchShards& shards = *manifest.shards;
+  std::string text = shards.shards.empty() ? std::string("shards") : counted(std::ssize(shards.shards), "shard", "shards");
+  text += fmt::format(" of {} batches", kBatchLayouts[static_cast<std::size_t>(shards.options.layout)]);
+  if (manifest.epochs > 1)
+    text += fmt::format(", the tokens {} times over: each epoch has an order of its own", with_commas(manifest.epochs));
+  if (!shards.columns.empty()) text += " · carried " + columns_text(shards.columns);
+  if (!shards.not_carried.empty()) text += fmt::format(" · not carried: {}", fmt::join(shards.not_carried, ", "));
+  return text;
+}
+
 double quadratic_waste(const BatchResult& result) {
   return result.manifest.padded_squares > 0 ? 1 - result.real_squares / result.manifest.padded_squares : 0;
 }
@@ -89,12 +101,19 @@ std::string batch_summary(const BatchResult& result, const BatchRun& run) {
   }
   text += fmt::format("\nremoved {}", removed_text(manifest.removed));
   if (const std::string tail = tail_text(manifest); !tail.empty()) text += " · " + tail;
+  if (manifest.shards) text += fmt::format("\n{}", shards_text(manifest));
   text += fmt::format("\npredicted {} for {} ({} cost model)\n", minutes_text(manifest.predicted_minutes()),
                       counted(manifest.epochs, "epoch", "epochs"), manifest.cost.name);
   const std::string folder = folder_text(run.output);
-  if (run.dry_run) return text + fmt::format("would write {}; nothing was written (--dry-run)", folder);
-  return text + fmt::format("wrote {} to {} in {:.1f} s; read with: np.load(\"{}members.npy\")",
-                            short_bytes(result.bytes_written), folder, run.seconds, folder);
+  if (run.dry_run) {
+    const std::string size =
+        result.bytes_written > 0 ? fmt::format("about {} to ", short_bytes(result.bytes_written)) : std::string();
+    return text + fmt::format("would write {}{}; nothing was written (--dry-run)", size, folder);
+  }
+  const std::string first =
+      manifest.shards && !manifest.shards->shards.empty() ? manifest.shards->shards.front().folder + "/input_ids" : "members";
+  return text + fmt::format("wrote {} to {} in {:.1f} s; read with: np.load(\"{}{}.npy\")", short_bytes(result.bytes_written),
+                            folder, run.seconds, folder, first);
 }
 
 void write_batch_manifest(JsonWriter& json, const BatchManifest& manifest) {
@@ -111,6 +130,15 @@ void write_batch_manifest(JsonWriter& json, const BatchManifest& manifest) {
   json.member("shapes", manifest.shapes).member("largest_batch", manifest.largest_batch);
   json.member("imbalance", manifest.imbalance).member("free_imbalance", manifest.free_imbalance);
   json.member("predicted_minutes", manifest.predicted_minutes()).member("cost_model", manifest.cost.name);
+  if (manifest.shards) {
+    json.key("shards").begin_object().member("layout", kBatchLayouts[static_cast<std::size_t>(manifest.shards->options.layout)]);
+    json.key("folders").begin_array(true);
+    for (const ManifestShard& shard : manifest.shards->shards) json.value(shard.folder);
+    json.end_array().key("fingerprint").begin_object(true).member("source", manifest.shards->source.hex());
+    json.member("batched", manifest.shards->batched.hex()).member("removed", manifest.shards->removed.hex());
+    json.member("dropped", manifest.shards->dropped.hex()).member("repeated", manifest.shards->repeated.hex()).end_object();
+    json.end_object();
+  }
   json.key("removed");
   write_removed(json, manifest.removed);
   const auto totals = [&json](std::string_view key, const BatchTotals& t) {
@@ -152,6 +180,7 @@ std::string batch_manifest_to_text(const BatchManifest& manifest) {
   text += report_line("shapes", fmt::format("{}, largest batch {} padded tokens", with_commas(manifest.shapes),
                                             with_commas(manifest.largest_batch)));
   if (!manifest.loss_column.empty()) text += report_line("loss", loss_text(manifest));
+  if (manifest.shards) text += report_line("shards", shards_text(manifest));
   text += report_line("ranks", ranks_text(manifest));
   if (const std::string tail = tail_text(manifest); !tail.empty()) text += report_line("tail", tail);
   text +=

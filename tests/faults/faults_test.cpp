@@ -76,6 +76,14 @@ struct Inputs {
     };
     const Arguments forced = with(pack, {"--force"}), old = with(pack, {"--seed", "1", "--compress", "zstd"});
     const Arguments batch{"batch", a, b, "--batch-size", "4", "--force"};
+    const Arguments batch_shards{"batch",    a,
+                                 b,          "--batch-size",
+                                 "6",        "--world",
+                                 "3",        "--max-length",
+                                 "40",       "--overlong",
+                                 "truncate", "--write-shards",
+                                 "padded",   "--shard-bytes",
+                                 "700"};
     const Arguments ltd{"ltd",    "-L",
                         "64",     "--layers",
                         "4",      "--kept-start",
@@ -92,6 +100,8 @@ struct Inputs {
         {"pack of lines", {"pack", json, "-L", "64", "--shard-bytes", "4096"}, {}, true, true, false},
         {"batch", batch, {}},
         {"batch --force", batch, with(batch, {"--seed", "5"})},
+        {"batch --write-shards", batch_shards, {}, true},
+        {"batch --write-shards --force", with(batch_shards, {"--force", "--compress", "zstd"}), batch_shards, true},
         {"ltd --force", ltd, with(ltd, {"--seed", "5"})},
     };
   }

@@ -243,6 +243,195 @@ def labels(folder):
     assert plan["label_tokens"] == sum(map(sum, marks)) == manifest["loss"]["tokens"]
     run("verify", folder / "rows", "--against", folder / "packed")
 
+    # Megatron-Bridge's rows: of n tokens the trainer makes n - 1 pairs, and the mask is theirs.
+    bridge = ["pack", folder / "labels.jsonl", "-L", 64, "--for", "bridge", "--eos-id", 0, "-o", folder / "bridge"]
+    if subprocess.run([tool, *map(str, bridge)], capture_output=True).returncode == 4:
+        return  # built without Parquet
+    run("batch", folder / "bridge", "--batch-size", 3, "--world", 2, "-o", folder / "bridge-rows")
+    plan, arrays = load(folder / "bridge-rows")
+    assert plan["real_tokens"] == lengths.sum() - len(lengths)
+    assert plan["label_tokens"] == sum(sum(mark[1:]) for mark in marks)
+    run("verify", folder / "bridge-rows", "--against", folder / "bridge")
+
+
+class Corpus:
+    """Sequences with labels, a score, a list and a name in two files of JSON lines."""
+
+    def __init__(self, folder, count=400, seed=7):
+        random = np.random.default_rng(seed)
+        self.lengths = stand_in(count, high=90, seed=seed)
+        self.lengths[::50] = 0
+        self.records = []
+        for i, length in enumerate(self.lengths):
+            ids = random.integers(0, 40_000, length).tolist()
+            self.records.append({"input_ids": ids, "labels": [t if (i + at) % 3 else -100 for at, t in enumerate(ids)], "score": i / 4,
+                                 "tags": list(range(i % 4)) + [i], "name": f"record \u00fc {i}"})
+        self.paths = [folder / "a.jsonl", folder / "b.jsonl"]
+        half = count // 3
+        for path, part in zip(self.paths, (self.records[:half], self.records[half:])):
+            path.write_text("".join(json.dumps(record) + "\n" for record in part))
+        self.place = [(0, i) if i < half else (1, i - half) for i in range(count)]
+
+
+def load_stored(folder):
+    """The plan, its arrays, and all shards' batches in order: (ids, members' lengths, sources, columns) each."""
+    plan = json.loads((folder / "manifest.json").read_text())
+    arrays = {file["name"][:-4]: np.load(folder / file["name"]) for file in plan["files"] if file["name"].endswith(".npy")}
+    names = [file["name"] for file in plan["files"]] + [shard["folder"] for shard in plan["shards"]]
+    assert sorted(names + ["manifest.json"]) == sorted(path.name for path in folder.iterdir())
+    batches = []
+    for shard in plan["shards"]:
+        read = {file["name"][:-4]: np.load(folder / shard["folder"] / file["name"]) for file in shard["files"]}
+        assert sorted(path.name for path in (folder / shard["folder"]).iterdir()) == [file["name"] for file in shard["files"]]
+        begin, slots = read["batch_offsets"], read["batch_slot_offsets"]
+        assert begin.dtype == slots.dtype == np.int64 and len(begin) == len(slots) == shard["rows"] + 1
+        assert begin[0] == slots[0] == 0 and begin[-1] == shard["segments"] == len(read["seq_lengths"]) and slots[-1] == len(read["input_ids"])
+        for b in range(shard["rows"]):
+            own, slot = slice(begin[b], begin[b + 1]), slice(slots[b], slots[b + 1])
+            columns = {name: read[name][slot if name in ("labels",) else own] for name in ("labels", "score") if name in read}
+            for name in ("tags", "name"):
+                if name in read:
+                    at = read[name + "_offsets"]
+                    columns[name] = [read[name][at[i]:at[i + 1]] for i in range(own.start, own.stop)]
+            batches.append((read["input_ids"][slot], read["seq_lengths"][own], read["seq_source"][own], columns))
+    return plan, arrays, batches
+
+
+def check_stored(folder, corpus, layout, kept, pad_id=0):
+    """Every batch holds what the plan says, from the records; kept(length) is the slice of a sequence that is used."""
+    plan, arrays, batches = load_stored(folder)
+    offsets, members, pads = arrays["batch_offsets"], arrays["members"], arrays["pad_length"]
+    weights = arrays.get("weights", np.ones(len(members)))
+    assert len(batches) == len(pads) == plan["epochs"] * plan["batches_per_epoch"]
+    for b, (ids, lengths, sources, columns) in enumerate(batches):
+        mine, labels = members[offsets[b]:offsets[b + 1]], 0
+        assert len(lengths) == len(mine)
+        if layout == "padded":
+            begin = np.arange(len(mine)) * pads[b]
+            assert len(ids) == len(mine) * pads[b]
+        else:
+            begin = np.cumsum(lengths) - lengths
+            assert len(ids) == lengths.sum()
+        for i, member in enumerate(mine):
+            record, part = corpus.records[member], kept(corpus.lengths[member])
+            expected = record["input_ids"][part]
+            rest = pads[b] - len(expected) if layout == "padded" else 0
+            slots = slice(begin[i], begin[i] + len(expected) + rest)
+            assert lengths[i] == len(expected) and tuple(sources[i][:2]) == corpus.place[member]
+            assert sources[i][2] == range(corpus.lengths[member])[part].start
+            assert ids[slots].tolist() == expected + [pad_id] * rest
+            if "labels" in columns:
+                assert columns["labels"][slots].tolist() == record["labels"][part] + [-100] * rest
+                labels += (weights[offsets[b] + i] > 0) * sum(label != -100 for label in record["labels"][part])
+                assert columns["score"][i] == record["score"]
+            if "tags" in columns:
+                assert columns["tags"][i].tolist() == record["tags"] and bytes(columns["name"][i]).decode() == record["name"]
+        if "label_tokens" in arrays:
+            assert arrays["label_tokens"][b] == labels
+    return plan
+
+
+def write_shards(folder):
+    """--write-shards: every batch in one piece, padded or ragged, with its columns, under every strategy, tail and cut; verify agrees."""
+    corpus = Corpus(folder)
+    cuts = {"": ([], lambda length: slice(0, length)),
+            "end": (["--max-length", 30, "--overlong", "truncate"], lambda length: slice(0, min(length, 30))),
+            "start": (["--max-length", 30, "--overlong", "truncate", "--truncate-side", "start"], lambda length: slice(max(length - 30, 0), length)),
+            "drop": (["--max-length", 30, "--overlong", "drop", "--min-tokens", 5], lambda length: slice(0, length))}
+    number = 0
+    for strategy in (["--batch-size", 8], ["--strategy", "tokens:400", "--pad-multiple", 8], ["--strategy", "mega:4", "--batch-size", 8]):
+        for tail in ("short", "repeat", "drop"):
+            for cut, (options, kept) in cuts.items():
+                number += 1
+                layout = ("padded", "ragged")[number % 2]
+                columns = (["--columns", "all"], [], ["--columns", "none"])[number % 3]
+                out = folder / f"out-{number}"
+                run("batch", *corpus.paths, *strategy, *options, *columns, "--tail", tail, "--world", 3, "--epochs", 2, "--write-shards", layout,
+                    "--shard-bytes", 3000, "--pad-id", 7, "--seed", number, "-o", out)
+                plan = check_stored(out, corpus, layout, kept, 7)
+                assert len(plan["shards"]) > 4 and plan["ids"]["dtype"] == "u16"
+                assert (out / "removed.csv").exists() == bool(cut)
+                checked = run("verify", out, "--against", *corpus.paths).stdout
+                assert f"{len(plan['shards'])} {layout}" in checked
+                run("verify", out)
+                run("inspect", out)
+    # Which sequences a plan chooses does not depend on whether they are written.
+    run("batch", *corpus.paths, "--batch-size", 8, "--world", 3, "--epochs", 2, "--seed", 1, "-o", folder / "plan")
+    run("batch", *corpus.paths, "--batch-size", 8, "--world", 3, "--epochs", 2, "--seed", 1, "--write-shards", "ragged", "-o", folder / "both")
+    run("ltd", folder / "both", "--layers", 4, "--kept-start", 8, "--ramp-steps", 3, "--total-steps", 4, "-o", folder / "schedule")
+    for path in (folder / "plan").glob("*.npy"):
+        assert path.read_bytes() == (folder / "both" / path.name).read_bytes(), path.name
+
+
+def same_shards(folder):
+    """Threads, memory and the format of the input change no byte; compression no value."""
+    corpus = Corpus(folder)
+    common = ["--batch-size", 8, "--world", 2, "--write-shards", "padded", "--shard-bytes", 20000, "--columns", "labels"]
+    run("batch", *corpus.paths, *common, "--threads", 1, "-o", folder / "a")
+    run("batch", *corpus.paths, *common, "--threads", 7, "--memory", "64M", "-o", folder / "b")
+    flat = folder / "flat"
+    flat.mkdir()
+    for path, part in zip(("x.npy", "y.npy"), (corpus.records[:133], corpus.records[133:])):
+        np.save(flat / path, np.concatenate([np.array(record["input_ids"], np.uint16) for record in part]))
+        np.save(flat / f"{path[0]}.lengths.npy", [len(record["input_ids"]) for record in part])
+        np.save(flat / f"{path[0]}.labels.npy", np.concatenate([np.array(record["labels"], np.int64) for record in part]))
+    run("batch", flat, *common, "-o", folder / "c")
+    whole = lambda name: {path.relative_to(folder / name): path.read_bytes() for path in (folder / name).rglob("*") if path.is_file()}
+    assert whole("a") == whole("b")
+    arrays = lambda name: {path: content for path, content in whole(name).items() if path.suffix == ".npy"}
+    assert arrays("a") == arrays("c") and any(path.name == "labels.npy" for path in arrays("c"))
+    run("batch", *corpus.paths, *common, "--compress", "zstd", "-o", folder / "z")
+    assert sum(map(len, whole("z").values())) < sum(map(len, whole("a").values()))
+    run("verify", folder / "z", "--against", *corpus.paths)
+    fingerprints = [json.loads((folder / name / "manifest.json").read_text())["fingerprint"] for name in "az"]
+    assert fingerprints[0] == fingerprints[1]
+
+
+def shard_faults(folder):
+    """A byte changed anywhere, a file or shard gone, strangers: verify names it; what holds no tokens is refused."""
+    corpus = Corpus(folder, count=60)
+    run("batch", *corpus.paths, "--batch-size", 8, "--epochs", 2, "--max-length", 30, "--overlong", "truncate", "--write-shards", "padded",
+        "--shard-bytes", 3000, "-o", folder / "out")
+    files = [path for path in (folder / "out").rglob("*") if path.is_file()]
+    assert len(files) > 20
+    for path in files:
+        content = path.read_bytes()
+        for at in (0, len(content) // 2, len(content) - 1):
+            path.write_bytes(content[:at] + bytes([content[at] ^ 4]) + content[at + 1:])
+            assert path.name in run("verify", folder / "out", code=1).stdout, path
+        path.unlink()
+        if path.name != "manifest.json":
+            assert path.name in run("verify", folder / "out", code=1).stdout, path
+        path.write_bytes(content)
+    stranger = folder / "out/shard-00000-00000/notes.txt"
+    stranger.write_text("mine")
+    assert "notes.txt" in run("verify", folder / "out", code=1).stdout
+    force = ["batch", *corpus.paths, "--batch-size", 8, "--write-shards", "ragged", "--force", "-o", folder / "out"]
+    assert "notes.txt" in run(*force, code=2).stderr
+    stranger.unlink()
+    run(*force)
+    run("verify", folder / "out", "--against", *corpus.paths)
+    assert "other tokens" in run("verify", folder / "out", "--against", corpus.paths[0], _other(corpus, folder), code=1).stdout
+
+    np.save(folder / "lengths.npy", np.array([3, 4, 5]))
+    assert "no token" in run("batch", folder / "lengths.npy", "--batch-size", 2, "--write-shards", "padded", "-o", folder / "no", code=2).stderr
+    run("pack", *corpus.paths, "-L", 128, "-o", folder / "packed")
+    assert "--order balanced" in run("batch", folder / "packed", "--batch-size", 2, "--write-shards", "padded", "-o", folder / "no", code=2).stderr
+    for option in (["--compress", "zstd"], ["--pad-id", 3], ["--resume"], ["--id-dtype", "u32"]):
+        assert "--write-shards" in run("batch", *corpus.paths, "--batch-size", 2, *option, "-o", folder / "no", code=2).stderr
+    run("batch", *corpus.paths, "--batch-size", 2, "--write-shards", "padded", "--pad-id", 70000, "--id-dtype", "u16", "-o", folder / "no", code=2)
+    assert not (folder / "no").exists() and not (folder / "no.partial").exists()
+
+
+def _other(corpus, folder):
+    """The second file with one id changed."""
+    lines = corpus.paths[1].read_text().splitlines()
+    record = json.loads(lines[5])
+    record["input_ids"][0] ^= 1
+    path = folder / "other.jsonl"
+    path.write_text("\n".join(lines[:5] + [json.dumps(record)] + lines[6:]) + "\n")
+    return path
+
 
 def outputs_are_whole(folder):
     """Nothing is replaced that is not ours, and --force replaces what is."""
@@ -264,7 +453,7 @@ def outputs_are_whole(folder):
     assert not (folder / "dry").exists()
 
 
-cases = [strategies, threads_change_nothing, long_sequences, few_sequences, shards_and_rows, labels, outputs_are_whole]
+cases = [strategies, threads_change_nothing, long_sequences, few_sequences, shards_and_rows, labels, write_shards, same_shards, shard_faults, outputs_are_whole]
 wanted = sys.argv[2:]
 for case in cases:
     if wanted and case.__name__ not in wanted:

@@ -59,7 +59,7 @@ foreach(case toy plans windows packed_rows refusals)
   add_test(NAME interop_ltd_batches_${case} COMMAND ${SHARDPACK_PYTHON} ${interop}/ltd_batches_test.py $<TARGET_FILE:shardpack_tool>
     ${PROJECT_SOURCE_DIR}/docs/ltd.md numpy ${case})
 endforeach()
-foreach(case strategies threads_change_nothing long_sequences few_sequences shards_and_rows labels outputs_are_whole)
+foreach(case strategies threads_change_nothing long_sequences few_sequences shards_and_rows labels write_shards same_shards shard_faults outputs_are_whole)
   add_test(NAME interop_batch_${case} COMMAND ${SHARDPACK_PYTHON} ${interop}/batch_test.py $<TARGET_FILE:shardpack_tool> ${case})
 endforeach()
 

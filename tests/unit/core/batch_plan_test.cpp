@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -431,6 +432,19 @@ TEST_CASE("packed rows are batched by the cost of their segments") {
   CHECK(stats.imbalance < 1.01);
   CHECK(stats.free_imbalance > 1.5);
   CHECK(stats.padding() == 0);
+}
+
+// Ten million take less than a second of one core (bench/micro/batching.cpp); a tenth of them has ten times as long here, so that
+// a slow machine and a sanitizer pass, and a sort or a search for each item do not.
+TEST_CASE("a million sequences are planned in a moment") {
+  const BatchItems items{.lengths = mixed(xnli_stand_in(493, 1'000'000)), .costs = {}, .tokens = {}};
+  BatchOptions options = options_of("sorted", 64);
+  options.world = 8;
+  const std::clock_t begin = std::clock();  // processor time, whatever else runs
+  const BatchEpoch epoch = plan_batches(items, options, 0);
+  const double seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  CHECK(epoch.items.size() == items.size());
+  CHECK(seconds < 1);
 }
 
 TEST_CASE("table of strategies on the stand-in distribution") {

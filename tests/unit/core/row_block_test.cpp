@@ -38,6 +38,26 @@ TEST_CASE("a block holds what its segments say, between padding and added tokens
   CHECK(fingerprint_of(block, all_keys, source.index()) == by_hand);
 }
 
+TEST_CASE("rows of a batch lie one after the other, each as wide as its items") {
+  const MemorySource source({{10, 11, 12}, {20}, {30, 31}});
+  const std::vector<Item> items{{.sequence = 0, .first_token = 0, .tokens = 3, .slots = 4},
+                                {.sequence = 1, .first_token = 0, .tokens = 1, .slots = 2},
+                                {.sequence = 2, .first_token = 0, .tokens = 2, .slots = 4}};
+  Assignment rows;
+  rows.items = {1, 2, 0};
+  rows.begin = {0, 1, 3};
+  std::vector<TokenRequest> requests;
+  RowBlock block = lay_out_rows(items, rows, source.index(), 0, IdType::u16, 0, 2, 0, requests);
+  CHECK(block.slot_begin == std::vector<std::int64_t>{0, 2, 10});
+  source.read_block(requests, block.id_type, block.ids.data());
+  fill_gaps(block, {.pad = 9});
+  const auto* ids = reinterpret_cast<const std::uint16_t*>(block.ids.data());
+  CHECK(std::vector<std::uint16_t>(ids, ids + 10) == std::vector<std::uint16_t>{20, 9, 30, 31, 9, 9, 10, 11, 12, 9});
+  RowBlock second = lay_out_rows(items, rows, source.index(), 0, IdType::u16, 1, 1, 0, requests);
+  CHECK(second.slot_begin == std::vector<std::int64_t>{0, 8});
+  CHECK(second.first_segment == 1);
+}
+
 TEST_CASE("a fingerprint adds up over any cut and feels every change") {
   std::vector<std::uint32_t> ids;
   for (std::uint32_t i = 0; i < 300; ++i) ids.push_back(i * i % 71);

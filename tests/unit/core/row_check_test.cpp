@@ -89,6 +89,48 @@ TEST_CASE("each fault of a block is named with its row") {
   }
 }
 
+TEST_CASE("rows of a batch are as wide as their segments, which take equally many slots") {
+  const auto batches = [] {
+    RowBlock block = good_block();
+    block.row_tokens = 0;
+    block.segments[0].slots = block.segments[1].slots = 6;
+    block.segments[2].slots = 11;
+    block.slot_begin = {0, 12, 23};
+    block.ids.resize(23 * 2);
+    return block;
+  };
+  CHECK(check_rows(batches(), 0, 0).empty());
+  const std::vector<Fault> faults{
+      {"5 tokens in 7 slots, expected 6", 10, [](RowBlock& b) { b.segments[1].slots = 7; }},
+      {"9 tokens in 8 slots", 11,
+       [](RowBlock& b) {
+         b.segments[2].slots = 8, b.slot_begin = {0, 12, 20}, b.ids.resize(40);
+       }},
+      {"segments take 12 slots of 13", 10, [](RowBlock& b) { b.slot_begin[1] = 13; }},
+      {"46 bytes of ids", -1, [](RowBlock& b) { b.slot_begin[2] = 24; }},
+      {"impossible shape", -1,
+       [](RowBlock& b) {
+         b.slot_begin = {0, 23, 12};
+       }},
+      {"impossible shape", -1, [](RowBlock& b) { b.slot_begin.pop_back(); }},
+  };
+  for (const Fault& fault : faults) {
+    INFO(fault.says);
+    RowBlock block = batches();
+    fault.make(block);
+    const std::vector<Issue> issues = check_rows(block, 0, 0);
+    REQUIRE_FALSE(issues.empty());
+    CHECK(issues.front().row == fault.row);
+    INFO(issues.front().message);
+    CHECK(issues.front().message.find(fault.says) != std::string::npos);
+  }
+  RowBlock ragged = batches();
+  ragged.segments[0].slots = 3, ragged.segments[1].slots = 5, ragged.segments[2].slots = 9;
+  ragged.slot_begin = {0, 8, 17};
+  ragged.ids.resize(17 * 2);
+  CHECK(check_rows(ragged, 0, 1).empty());
+}
+
 TEST_CASE("the segment limit and the multiple are the caller's") {
   CHECK(check_rows(good_block(), 1, 4).front().message == "2 segments, at most 1 allowed");
   CHECK(check_rows(good_block(), 0, 1).size() == 3);

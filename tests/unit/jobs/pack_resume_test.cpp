@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "io/file.h"
+#include "io/npy.h"
 #include "io/staged_output.h"
 #include "shardpack/error.h"
 #include "shardpack/jobs.h"
@@ -70,8 +72,9 @@ struct Corpus {
     std::stop_source stop;
     StopAfter progress(stop_after_rows, stop);
     Notes notes;
-    shardpack::pack(inputs, out(), options,
-                    {.pool = pool, .stop = stop.get_token(), .progress = progress, .diagnostics = notes, .temp_dir = {}});
+    result =
+        shardpack::pack(inputs, out(), options,
+                        {.pool = pool, .stop = stop.get_token(), .progress = progress, .diagnostics = notes, .temp_dir = {}});
     return notes.text;
   }
   std::string error(const std::function<void()>& action, ErrorCode expected) {
@@ -113,6 +116,7 @@ struct Corpus {
   std::vector<std::string> inputs;
   PackOptions options;
   std::string message;  // of the interruption
+  PackResult result;    // of the last run that came to its end
 };
 
 bool says(const std::string& text, const std::string& part) {
@@ -121,6 +125,30 @@ bool says(const std::string& text, const std::string& part) {
 }
 
 }  // namespace
+
+TEST_CASE("a run that is gone on with tells the loss tokens of steps as an undisturbed one") {
+  Corpus corpus;
+  for (const std::string& input : corpus.inputs) {
+    const std::string stem = input.substr(0, input.size() - 4);
+    const std::int64_t tokens = read_npy_header(File(input, File::Mode::read)).elements();
+    std::vector<std::uint8_t> mask;
+    for (std::int64_t t = 0; t < tokens; ++t) mask.push_back(t % 5 == 0 ? 0 : 1);
+    corpus.folder.write(fs::path(stem).filename().string() + ".loss_mask.npy", npy_file("|u1", {tokens}, mask));
+  }
+  corpus.options.shape = {2, 3, 1};
+  corpus.pack();
+  const StepLoss expected = corpus.result.steps.value().loss.value();
+  CHECK(expected.least > 0);
+  for (const std::int64_t rows : {20, 60}) {
+    fs::remove_all(corpus.out());
+    corpus.interrupt(rows);
+    REQUIRE(fs::exists(corpus.partial()));
+    corpus.pack(kUndisturbed, 2);
+    const StepLoss found = corpus.result.steps.value().loss.value();
+    CHECK((found.mean == expected.mean && found.least == expected.least && found.most == expected.most));
+    CHECK(found.least_of_rank == expected.least_of_rank);
+  }
+}
 
 TEST_CASE("stopped after any shard and resumed with any number of threads, pack gives the same bytes") {
   Corpus corpus;
