@@ -16,6 +16,7 @@
 #include "io/staged_output.h"
 #include "jobs/batch_shards.h"
 #include "jobs/batch_source.h"
+#include "jobs/index_views.h"
 #include "jobs/output_place.h"
 #include "jobs/pack_options.h"
 #include "jobs/resumable.h"
@@ -304,12 +305,7 @@ BatchResult read_plan_write(const std::vector<std::string>& inputs, const std::s
 
   // The batches themselves. Every sum comes out, or nothing is published.
   if (options.write_shards) write_batch_shards(*staged, source, selection, plan, result.manifest, context);
-  for (const ManifestFile& file : result.manifest.files) result.bytes_written += file.bytes;
-  if (result.manifest.shards) {
-    for (const ManifestShard& shard : result.manifest.shards->shards) {
-      for (const ManifestFile& file : shard.files) result.bytes_written += file.bytes;
-    }
-  }
+  result.bytes_written = listed_bytes(result.manifest);
   staged->write_file(kManifestName, to_json(result.manifest));
   staged->publish();
   return result;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "shardpack/batch_manifest.h"
 #include "shardpack/length_histogram.h"
 #include "shardpack/manifest.h"
 #include "shardpack/sequence_index.h"
@@ -18,5 +19,6 @@ std::vector<ManifestSource> sources_of(const SequenceIndex& index);
 
 /// Of all files that the manifest lists.
 std::int64_t listed_bytes(const Manifest& manifest);
+std::int64_t listed_bytes(const BatchManifest& manifest);
 
 }  // namespace shardpack

@@ -314,12 +314,7 @@ BatchPlanView view_batch_plan(const BatchFolder& folder) {
   for (const std::int32_t pad : pads.read<std::int32_t>(0, std::min(pads.rows(), view.manifest.batches_per_epoch))) {
     view.pad_lengths.add(pad);
   }
-  for (const ManifestFile& file : view.manifest.files) view.bytes += file.bytes;
-  if (view.manifest.shards) {
-    for (const ManifestShard& shard : view.manifest.shards->shards) {
-      for (const ManifestFile& file : shard.files) view.bytes += file.bytes;
-    }
-  }
+  view.bytes = listed_bytes(view.manifest);
   return view;
 }
 

@@ -68,18 +68,28 @@ ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& optio
           .record_lengths = want_record_lengths ? record_lengths_of(index) : std::vector<std::int64_t>()};
 }
 
-std::int64_t listed_bytes(const Manifest& manifest) {
+namespace {
+
+std::int64_t bytes_of(const std::vector<ManifestFile>& files) {
   std::int64_t bytes = 0;
-  const auto add = [&bytes](const std::vector<ManifestFile>& files) {
-    for (const ManifestFile& file : files) bytes += file.bytes;
-  };
-  add(manifest.files);
-  add(manifest.trainer_files);
-  for (const ManifestShard& shard : manifest.shards) {
-    add(shard.files);
-    add(shard.trainer_files);
-  }
+  for (const ManifestFile& file : files) bytes += file.bytes;
   return bytes;
+}
+
+std::int64_t bytes_of(const std::vector<ManifestShard>& shards) {
+  std::int64_t bytes = 0;
+  for (const ManifestShard& shard : shards) bytes += bytes_of(shard.files) + bytes_of(shard.trainer_files);
+  return bytes;
+}
+
+}  // namespace
+
+std::int64_t listed_bytes(const Manifest& manifest) {
+  return bytes_of(manifest.files) + bytes_of(manifest.trainer_files) + bytes_of(manifest.shards);
+}
+
+std::int64_t listed_bytes(const BatchManifest& manifest) {
+  return bytes_of(manifest.files) + (manifest.shards ? bytes_of(manifest.shards->shards) : 0);
 }
 
 }  // namespace shardpack

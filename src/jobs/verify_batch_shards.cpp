@@ -47,6 +47,8 @@ struct PlannedEpoch {
     }
   }
 
+  std::int64_t items() const { return std::ssize(members); }
+
   std::vector<std::int64_t> begin, members, labels;  // labels: none where no column tells the loss
   std::vector<std::int32_t> pads, kept;              // kept: none where nothing is cut
   std::vector<float> weights;
@@ -418,7 +420,8 @@ void check_batch_shards(const BatchFolder& folder, const std::vector<std::int64_
     std::int64_t batches = 0;
     for (std::int64_t number = 0; next < shards.shards.size() && batches < manifest.batches_per_epoch; ++number, ++next) {
       const ManifestShard& shard = shards.shards[next];
-      if (shard.folder != fmt::format("shard-{:05}-{:05}", e, number)) break;
+      const bool fits = shard.rows <= manifest.batches_per_epoch - batches && shard.segments <= epoch.items();
+      if (!fits || shard.folder != fmt::format("shard-{:05}-{:05}", e, number)) break;
       work.emplace_back(next, batches);
       batches += shard.rows;
     }

@@ -69,7 +69,7 @@ class FileCheck {
       issues_.add("checksum", name, "its bytes are not those that were written");
       whole_ = false;
     }
-    bytes_ += file.bytes;
+    bytes_ += opened.size();
   }
 
   void check_shard(const ManifestShard& shard) {

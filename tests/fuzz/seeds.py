@@ -67,7 +67,7 @@ with tempfile.TemporaryDirectory() as scratch:
     documents.mkdir(parents=True, exist_ok=True)
     run(shardpack, "pack", f"{scratch}/megatron", "-L", "16", "-o", f"{scratch}/packed")
     run(shardpack, "scan", f"{scratch}/megatron", "-o", f"{scratch}/lengths.csv")
-    run(shardpack, "batch", f"{scratch}/megatron", "--batch-size", "2", "-o", f"{scratch}/batches")
+    run(shardpack, "batch", jsonl, "--batch-size", "2", "--write-shards", "padded", "-o", f"{scratch}/batches")
     run(shardpack, "ltd", "-L", "16", "--kept-start", "8", "--ramp-steps", "4", "--layers", "4", "--micro-batch", "1",
         "--total-steps", "6", "-o", f"{scratch}/ltd")
     shard = b'{"folder": "shard-00000-00000", "rows": 1, "tokens": 1, "segments": 1, "fingerprint": "' + b"0" * 32 + b'", "files": []}'
