@@ -233,7 +233,7 @@ def labels(folder):
     (folder / "other.jsonl").write_text(changed)
     run("verify", folder / "plan-1")
     assert "label_tokens" in run("verify", folder / "plan-1", "--against", folder / "other.jsonl", code=1).stdout
-    assert "no column" in run("verify", folder / "plan-1", "--against", folder / "mask.npy", code=1).stdout.replace("'loss_mask'", "no column")
+    assert "the sources tell it by 'loss_mask'" in run("verify", folder / "plan-1", "--against", folder / "mask.npy", code=1).stdout
 
     run("pack", folder / "labels.jsonl", "-L", 64, "--rows-multiple", 16, "-o", folder / "packed")
     manifest = json.loads((folder / "packed/manifest.json").read_text())

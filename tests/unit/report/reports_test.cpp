@@ -95,6 +95,33 @@ TEST_CASE("the summary of pack tells what is out of the ordinary") {
   CHECK(text.find("to out/ in 1.0 s\ncheck with: shardpack verify out/") != std::string::npos);
 }
 
+TEST_CASE("of rows in balanced order the summary says whether the preset's trainer keeps them") {
+  PackResult result = a_pack();
+  result.manifest.options = {{"order", "\"balanced\""}};
+  result.steps.emplace();
+  result.steps->shape = {.world = 8, .accumulation = 1, .micro_batch = 1};
+  const auto says = [&](std::string_view preset, bool exchanged, const std::string& expected) {
+    result.manifest.preset = preset;
+    result.steps->exchanged.reset();
+    if (exchanged) result.steps->exchanged.emplace();
+    const std::string text = pack_summary(result, {.output = "out", .dry_run = false, .seconds = 1});
+    INFO(text);
+    CHECK(text.find("\n" + expected + "\n") != std::string::npos);
+  };
+  says("native", false, "a trainer that shuffles rows itself undoes the order; what --balance attention does lasts");
+  says("native", true, "a trainer that shuffles rows itself undoes the order, not the exchange");
+  says("trl", false, "TRL's SFTTrainer shuffles rows itself: the order will not last, rows of --balance attention would");
+  says("trl", true, "TRL's SFTTrainer shuffles rows itself: the order will not last, the balanced rows will");
+  says("llamafactory", true,
+       "LLaMA-Factory shuffles rows itself: the order will not last (but with disable_shuffling: true), the balanced rows will");
+
+  result.steps->loss = StepLoss{.mean = 1234.4, .least = 900, .most = 1500, .least_of_rank = 17};
+  says("native", true, "loss tokens a step: 1,234 on average, 900 to 1,500 · a rank has 17 or more in a micro-step");
+  result.steps->loss->least_of_rank = 0;
+  says("native", true,
+       "loss tokens a step: 1,234 on average, 900 to 1,500 · some rank has none in a micro-step: divide by the step's");
+}
+
 TEST_CASE("where sequences were split, the speed-up is that of their pieces") {
   PackResult result = a_pack();
   result.manifest.sequences = 1000;
