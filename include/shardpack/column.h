@@ -64,6 +64,9 @@ struct Column {
   friend bool operator==(const Column&, const Column&) = default;
 };
 
+/// Is it of kind list or text, with as many values for each segment as it has?
+constexpr bool is_listed(const Column& column) { return column.kind == ColumnKind::list || column.kind == ColumnKind::text; }
+
 /// Of kind list and text: the values lie in NAME.npy, where each segment's begin and end in NAME_offsets.npy.
 inline constexpr std::string_view kOffsetsSuffix = "_offsets";
 

@@ -14,8 +14,6 @@ namespace shardpack {
 
 namespace {
 
-bool is_listed(const Column& column) { return column.kind == ColumnKind::list || column.kind == ColumnKind::text; }
-
 [[noreturn]] void fail(const std::string& shard, std::string_view what, std::int64_t row) {
   throw Error(ErrorCode::bad_data, fmt::format("{}; shardpack verify tells more", what), shard,
               row < 0 ? std::string() : fmt::format("row {}", with_commas(row)));

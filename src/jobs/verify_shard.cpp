@@ -18,7 +18,6 @@ constexpr std::int64_t kBlockSlots = std::int64_t{1} << 20;
 constexpr std::int64_t kBlockSegments = std::int64_t{1} << 18;
 constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
 
-bool is_listed(const Column& column) { return column.kind == ColumnKind::list || column.kind == ColumnKind::text; }
 std::string offsets_stem(const Column& column) { return column.name + std::string(kOffsetsSuffix); }
 
 /// The arrays that any shard has, by file name without its suffix.
