@@ -33,8 +33,9 @@ struct ReadOptions {
 };
 
 /// What source files can be made again as.
-enum class UnpackFormat : std::uint8_t { jsonl, npy, megatron };
-inline constexpr std::array<std::string_view, 3> kUnpackFormats{"jsonl", "npy", "megatron"};  // index = UnpackFormat
+enum class UnpackFormat : std::uint8_t { jsonl, npy, megatron, arrow, parquet };
+inline constexpr std::array<std::string_view, 5> kUnpackFormats{"jsonl", "npy", "megatron", "arrow",
+                                                                "parquet"};  // index = UnpackFormat
 
 struct FormatSummary {
   std::string_view name;        ///< as in --format

@@ -314,7 +314,7 @@ Outcome run_inspect(Session& session) {
 
 Outcome run_unpack(Session& session) {
   const Settings& settings = session.settings;
-  const UnpackOptions options{.format = settings.unpack_format.value_or(UnpackFormat::jsonl),
+  const UnpackOptions options{.format = settings.unpack_format,
                               .zstd_level = settings.pack.zstd_level,
                               .force = settings.pack.force,
                               .dry_run = settings.pack.dry_run};

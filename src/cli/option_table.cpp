@@ -329,13 +329,13 @@ void set_tail(Settings& settings, const OptionValue& value) {
   settings.batch.plan.tail = kBatchTails[chosen].value_or(BatchTail::short_step);
 }
 
-/// pack and unpack write different files; check_settings() refuses the other's.
+/// pack and unpack write different files; check_settings() refuses what pack does not.
 void set_as(Settings& settings, const OptionValue& value) {
   settings.as = value.text();
   constexpr std::array<std::optional<Container>, 5> kContainers{Container::npy, Container::arrow, Container::parquet,
                                                                 Container::megatron, std::nullopt};
-  constexpr std::array<std::optional<UnpackFormat>, 5> kUnpacked{UnpackFormat::npy, std::nullopt, std::nullopt,
-                                                                 UnpackFormat::megatron, UnpackFormat::jsonl};
+  constexpr std::array<UnpackFormat, 5> kUnpacked{UnpackFormat::npy, UnpackFormat::arrow, UnpackFormat::parquet,
+                                                  UnpackFormat::megatron, UnpackFormat::jsonl};
   const std::size_t chosen = choice(value);
   settings.pack.container = kContainers[chosen];
   settings.unpack_format = kUnpacked[chosen];
@@ -639,8 +639,8 @@ constexpr Option kOptions[] = {
      "the files to write it in, where the preset knows more than one; default: its first",
      [](S& s, const V& v) { set_as(s, v); },
      {},
-     {{kUnpack, "the format of the files: jsonl (the default) holds every column; npy (X.npy, X.lengths.npy) and megatron (X.bin, "
-                "X.idx) hold numbers, in X.COLUMN.npy"}}},
+     {{kUnpack, "the format of the files: jsonl (the default), arrow and parquet hold every column; npy (X.npy, X.lengths.npy) "
+                "and megatron (X.bin, X.idx) hold numbers, in X.COLUMN.npy"}}},
     {"--allow-inner-eos", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
      "for megatron: let an EOS inside of a sequence cut it in two for the trainer",
      [](S& s, const V& v) { s.pack.allow_inner_eos = on(v); }},
@@ -884,8 +884,6 @@ void check_settings(const Settings& settings) {
   if (settings.command == Command::unpack) {
     if (settings.output.empty()) refuse_use("where to? Give -o FOLDER");
     if (settings.output == "-") refuse_use("the sources are files in a folder and cannot go to standard output");
-    if (!settings.as.empty() && !settings.unpack_format)
-      refuse_use(fmt::format("--as {} is for pack; unpack writes jsonl, npy or megatron", settings.as));
   }
   if (settings.json && settings.csv) refuse_use("--json or --csv, not both");
   if (settings.csv && settings.output == "-") refuse_use("--csv and -o - both want standard output");

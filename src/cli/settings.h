@@ -38,10 +38,10 @@ struct Settings {
   std::string calibrate;             ///< batches: CSV file of measured times
   VerifyOptions verify;
   std::optional<std::int64_t> row, sequence;  ///< inspect
-  std::string as;                    ///< as typed: pack and unpack write different files
-  std::optional<UnpackFormat> unpack_format;
-  LtdOptions ltd;                             ///< force, dry run and seed are those of `pack`
-  std::optional<KeptPlace> kept_at;           ///< ltd: show one kept set, write nothing
+  std::string as;                             ///< as typed: pack and unpack write different files
+  UnpackFormat unpack_format = UnpackFormat::jsonl;
+  LtdOptions ltd;                    ///< force, dry run and seed are those of `pack`
+  std::optional<KeptPlace> kept_at;  ///< ltd: show one kept set, write nothing
   LintOptions lint;
 
   int threads = 0;                ///< 0 = the processors that this process may use

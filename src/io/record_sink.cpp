@@ -1,15 +1,18 @@
-// What the formats have in common. The sinks themselves are in record_lines.cpp and record_arrays.cpp.
+// What the formats have in common. The sinks themselves are in record_lines.cpp, record_arrays.cpp and arrow/record_tables.cpp.
 #include "io/record_sink.h"
 
 #include <fmt/format.h>
 
 #include "base/units.h"
 #include "io/record_sinks.h"
+#include "io/trainer_files.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
 
 namespace {
+
+bool is_table(UnpackFormat format) { return format == UnpackFormat::arrow || format == UnpackFormat::parquet; }
 
 /// Why the column cannot lie in X.NAME.npy; "" when it can.
 std::string array_obstacle(const Column& column) {
@@ -30,8 +33,12 @@ void check_record_format(const RecordSinkSettings& settings) {
   if (settings.format == UnpackFormat::jsonl) return;
   const std::string_view name = kUnpackFormats[static_cast<std::size_t>(settings.format)];
   if (settings.zstd_level > 0) {
-    throw Error(ErrorCode::usage, fmt::format("--compress is for --as jsonl: {} files are read at random, uncompressed", name));
+    throw Error(ErrorCode::usage, fmt::format("--compress is for --as jsonl: {} files are {}", name,
+                                              settings.format == UnpackFormat::parquet ? "compressed in any case"
+                                                                                       : "read at random, uncompressed"));
   }
+  if (is_table(settings.format))
+    return check_container(settings.format == UnpackFormat::arrow ? Container::arrow : Container::parquet);
   for (const Column& column : settings.columns) {
     if (const std::string obstacle = array_obstacle(column); !obstacle.empty()) {
       throw Error(ErrorCode::usage, fmt::format("--as {}: the column '{}' cannot be written: {}; --as jsonl holds every column",
@@ -49,6 +56,7 @@ void check_record_format(const RecordSinkSettings& settings) {
 
 std::vector<std::string> record_files(const RecordSinkSettings& settings, const std::string& stem) {
   if (settings.format == UnpackFormat::jsonl) return {stem + (settings.zstd_level > 0 ? ".jsonl.zst" : ".jsonl")};
+  if (is_table(settings.format)) return {stem + (settings.format == UnpackFormat::arrow ? ".arrow" : ".parquet")};
   const bool megatron = settings.format == UnpackFormat::megatron;
   std::vector<std::string> files{stem + (megatron ? ".bin" : ".npy"), stem + (megatron ? ".idx" : ".lengths.npy")};
   for (const Column& column : settings.columns) files.push_back(fmt::format("{}.{}.npy", stem, column.name));
@@ -57,8 +65,9 @@ std::vector<std::string> record_files(const RecordSinkSettings& settings, const 
 
 std::unique_ptr<RecordSink> make_record_sink(const RecordSinkSettings& settings, const std::string& folder,
                                              const std::string& stem, const RunContext& context) {
-  return settings.format == UnpackFormat::jsonl ? make_line_sink(settings, folder, stem, context)
-                                                : make_array_sink(settings, folder, stem, context);
+  if (settings.format == UnpackFormat::jsonl) return make_line_sink(settings, folder, stem, context);
+  if (is_table(settings.format)) return make_table_sink(settings, folder, stem, context);
+  return make_array_sink(settings, folder, stem, context);
 }
 
 }  // namespace shardpack

@@ -2,6 +2,7 @@
 #include "base/checked.h"
 #include "io/arrow_support.h"
 #include "io/formats/readers.h"
+#include "io/record_sinks.h"
 #include "io/row_reader.h"
 #include "io/trainer_files.h"
 #include "shardpack/error.h"
@@ -30,6 +31,11 @@ std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules&, const std::str
 }
 std::unique_ptr<TrainerFiles> make_parquet_file(const OutputRules&, const std::string&, const std::string&) {
   ensure(false, "no Parquet file without Arrow");
+  return nullptr;
+}
+std::unique_ptr<RecordSink> make_table_sink(const RecordSinkSettings&, const std::string&, const std::string&,
+                                            const RunContext&) {
+  ensure(false, "no table without Arrow");
   return nullptr;
 }
 std::unique_ptr<RowReader> open_arrow_rows(const OutputRules&, const std::string&) {

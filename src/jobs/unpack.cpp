@@ -109,7 +109,8 @@ void write_sources(const UnpackSetup& setup, const RecordSinkSettings& settings,
   for (const ManifestPartition& partition : manifest.partitions) {
     const std::vector<const ManifestShard*> shards = planned_shards(setup.dataset, partition);
     RecordSpool spool = make_spool(manifest, setup.temp_dir);
-    const PartitionLayout layout = lay_out_partition(setup.dataset, partition, shards, removed_records(removed, partition, issues), spool, setup.context);
+    const PartitionLayout layout =
+        lay_out_partition(setup.dataset, partition, shards, removed_records(removed, partition, issues), spool, setup.context);
     fingerprint += scatter_rows(setup, partition, shards, layout, spool);
     for (const FileRun& run : layout.runs) files.add(spool, run.file, run.first, run.last);
     result.sequences += spool.records();
@@ -153,11 +154,11 @@ UnpackResult unpack(const std::string& path, const std::string& output, const Un
 
   StagedOutput staged(output, kUnpackedFormat, options.force, context.diagnostics);
   const UnpackSetup setup{.dataset = dataset,
-                    .context = context,
-                    .temp_dir = context.temp_dir.empty() ? staged.folder() : context.temp_dir,
-                    .keys = DatasetKeys(longest_source(manifest), manifest.columns),
-                    .first_sequence = first_sequences(manifest.sources),
-                    .single_segments = truncates_at_start(manifest)};
+                          .context = context,
+                          .temp_dir = context.temp_dir.empty() ? staged.folder() : context.temp_dir,
+                          .keys = DatasetKeys(longest_source(manifest), manifest.columns),
+                          .first_sequence = first_sequences(manifest.sources),
+                          .single_segments = truncates_at_start(manifest)};
   write_sources(setup, settings, stems, staged, result);
 
   const std::string text = manifest_of(result, options);

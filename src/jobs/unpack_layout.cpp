@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "base/units.h"
+#include "exec/ordered_map.h"
 #include "io/packed_rows.h"
 #include "jobs/verify_placement.h"
 #include "shardpack/error.h"
@@ -89,8 +90,8 @@ class LayoutMaker {
       const Piece& piece = pieces_[segment];
       if (piece.first_token < end) {
         fail_to_unpack(dataset_.manifest().sources[file].name,
-             fmt::format("a token of record {} is in the rows twice",
-                         with_commas(partition_.first_sequence + record - first_sequence_[file])));
+                       fmt::format("a token of record {} is in the rows twice",
+                                   with_commas(partition_.first_sequence + record - first_sequence_[file])));
       }
       layout.destination[segment] = destination;
       destination += piece.tokens;

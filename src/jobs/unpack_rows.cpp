@@ -18,8 +18,8 @@ constexpr std::int64_t kBlockSlots = std::int64_t{1} << 18;
 class BlockScatter {
  public:
   /// \param first_segment  of the shard in the partition
-  BlockScatter(const UnpackSetup& setup, const ManifestPartition& partition, const PartitionLayout& layout, const RecordSpool& spool,
-               std::int64_t first_segment)
+  BlockScatter(const UnpackSetup& setup, const ManifestPartition& partition, const PartitionLayout& layout,
+               const RecordSpool& spool, std::int64_t first_segment)
       : setup_(setup), partition_(partition), layout_(layout), spool_(spool), first_segment_(first_segment) {}
 
   /// \return the fingerprint of the block
@@ -90,8 +90,9 @@ class BlockScatter {
 
 }  // namespace
 
-Fingerprint scatter_rows(const UnpackSetup& setup, const ManifestPartition& partition, const std::vector<const ManifestShard*>& shards,
-                         const PartitionLayout& layout, const RecordSpool& spool) {
+Fingerprint scatter_rows(const UnpackSetup& setup, const ManifestPartition& partition,
+                         const std::vector<const ManifestShard*>& shards, const PartitionLayout& layout,
+                         const RecordSpool& spool) {
   Fingerprint total;
   std::int64_t first_segment = 0;
   for (const ManifestShard* shard : shards) {

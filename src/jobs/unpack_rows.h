@@ -27,6 +27,7 @@ struct UnpackSetup {
 
 /// Read all rows of `shards` once. \return their fingerprint
 Fingerprint scatter_rows(const UnpackSetup& setup, const ManifestPartition& partition,
-                         const std::vector<const ManifestShard*>& shards, const PartitionLayout& layout, const RecordSpool& spool);
+                         const std::vector<const ManifestShard*>& shards, const PartitionLayout& layout,
+                         const RecordSpool& spool);
 
 }  // namespace shardpack

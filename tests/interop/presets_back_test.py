@@ -268,6 +268,11 @@ def sources_come_back(work):
                 assert [json.loads(line) for line in (back / "in.jsonl").read_text().splitlines()] == records, (preset, container, kind)
                 if kind != kinds_of(preset)[-1]:
                     continue
+                for suffix in ("arrow", "parquet"):
+                    run(TOOL, "unpack", out, "-o", back, "--force", "-q", "--as", suffix)
+                    file = TableFile(back / f"in.{suffix}")
+                    assert file.columns == {name: [record[name] for record in records] for name in records[0]}
+                    assert file.schema.field("input_ids").type.value_type == pa.int32()
                 run(TOOL, "unpack", out, "-o", back, "--force", "-q", "--as", "npy")
                 assert npy(back / "in.npy")[0] == [token for record in records for token in record["input_ids"]]
                 for name in records[0]:

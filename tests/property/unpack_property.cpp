@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/column_values.h"
+#include "io/arrow_support.h"
 #include "io/column_choice.h"
 #include "io/file.h"
 #include "shardpack/jobs.h"
@@ -157,9 +158,11 @@ TEST_CASE("unpack gives back what was packed, value for value") {
     const TempFolder folder;
     const bool wide_ids = *rc::gen::arbitrary<bool>();
     UnpackOptions how;
-    how.format = *rc::gen::element(UnpackFormat::jsonl, UnpackFormat::jsonl, UnpackFormat::npy, UnpackFormat::megatron);
-    const bool lines = how.format == UnpackFormat::jsonl;
-    if (lines) how.zstd_level = *rc::gen::element(0, 1);
+    how.format = *rc::gen::element(UnpackFormat::jsonl, UnpackFormat::jsonl, UnpackFormat::npy, UnpackFormat::megatron,
+                                   UnpackFormat::arrow, UnpackFormat::parquet);
+    if (!has_arrow() && how.format >= UnpackFormat::arrow) how.format = UnpackFormat::jsonl;
+    const bool flat = how.format == UnpackFormat::npy || how.format == UnpackFormat::megatron;
+    if (how.format == UnpackFormat::jsonl) how.zstd_level = *rc::gen::element(0, 1);
     std::vector<Records> files(*rc::gen::inRange<std::size_t>(1, 4));
     std::vector<std::string> inputs;
     for (std::size_t f = 0; f < files.size(); ++f) {
@@ -169,7 +172,7 @@ TEST_CASE("unpack gives back what was packed, value for value") {
     }
     PackOptions options = any_options(wide_ids);
     // Flat files hold what is numbers.
-    options.read.columns = parse_column_choice(lines ? "all,list:list" : "labels,number,loss_weights");
+    options.read.columns = parse_column_choice(!flat ? "all,list:list" : "labels,number,loss_weights");
     const Manifest packed = pack(inputs, folder.path("packed"), options, runs.context()).manifest;
     const UnpackResult result = unpack(folder.path("packed"), folder.path("out"), how, runs.context());
 
@@ -177,7 +180,7 @@ TEST_CASE("unpack gives back what was packed, value for value") {
     read.columns = options.read.columns;
     std::vector<std::string> sources;
     for (const ManifestFile& file : result.files) {
-      const bool is_data = lines || file.name.ends_with(".bin") || std::count(file.name.begin(), file.name.end(), '.') == 1;
+      const bool is_data = !flat || file.name.ends_with(".bin") || std::count(file.name.begin(), file.name.end(), '.') == 1;
       if (is_data && !file.name.ends_with(".idx")) sources.push_back(folder.path("out/" + file.name));
     }
     RC_ASSERT(sources.size() == files.size());
@@ -192,7 +195,7 @@ TEST_CASE("unpack gives back what was packed, value for value") {
         RC_ASSERT(found[i].labels == files[f][i].labels);
         RC_ASSERT(found[i].weights == files[f][i].weights);
         RC_ASSERT(found[i].number == files[f][i].number);
-        if (!lines) continue;
+        if (flat) continue;
         RC_ASSERT(found[i].list == files[f][i].list);
         RC_ASSERT(found[i].text == files[f][i].text);
       }

@@ -1,31 +1,19 @@
 #include "io/arrow/arrow_rows.h"
 
 #include <arrow/array/data.h>
-#include <arrow/buffer.h>
 #include <arrow/util/key_value_metadata.h>
 
 #include <utility>
 #include <vector>
 
 #include "base/checked.h"
+#include "io/arrow/batch_file.h"
+#include "io/arrow/owned_buffer.h"
 #include "io/hf_json.h"
 
 namespace shardpack {
 
 namespace {
-
-/// Bytes of ours that Arrow keeps alive as long as it needs them.
-template <class Owned>
-class OwnedBuffer final : public arrow::Buffer {
- public:
-  explicit OwnedBuffer(Owned&& owned) : arrow::Buffer(nullptr, 0), owned_(std::move(owned)) {
-    data_ = reinterpret_cast<const std::uint8_t*>(owned_.data());
-    size_ = capacity_ = static_cast<std::int64_t>(owned_.size() * sizeof(owned_[0]));
-  }
-
- private:
-  Owned owned_;
-};
 
 std::shared_ptr<arrow::DataType> arrow_type(ValueType type) {
   switch (type) {
@@ -56,12 +44,35 @@ std::shared_ptr<arrow::RecordBatch> arrow_batch(TrainerRows&& rows, const std::s
     const std::shared_ptr<arrow::DataType>& type = schema->field(static_cast<int>(c))->type();
     ListValues& list = rows.columns[c];
     const std::int64_t values = list.begin.back();
-    auto child = arrow::ArrayData::Make(type->field(0)->type(), values,
-                                        {nullptr, std::make_shared<OwnedBuffer<ByteBuffer>>(std::move(list.values))}, 0);
-    auto begin = std::make_shared<OwnedBuffer<std::vector<std::int32_t>>>(std::move(list.begin));
+    auto child = arrow::ArrayData::Make(type->field(0)->type(), values, {nullptr, owned_buffer(std::move(list.values))}, 0);
+    auto begin = owned_buffer(std::move(list.begin));
     arrays.push_back(arrow::ArrayData::Make(type, rows.rows, {nullptr, std::move(begin)}, {std::move(child)}, 0));
   }
   return arrow::RecordBatch::Make(schema, rows.rows, std::move(arrays));
+}
+
+namespace {
+
+class TrainerBatches final : public TrainerFiles {
+ public:
+  TrainerBatches(std::shared_ptr<arrow::Schema> schema, std::unique_ptr<BatchFile> file)
+      : schema_(std::move(schema)), file_(std::move(file)) {}
+
+  std::unique_ptr<EncodedRows> encode(TrainerRows&& rows) const override {
+    return file_->encode(arrow_batch(std::move(rows), schema_));
+  }
+  void write(EncodedRows& rows) override { file_->write(rows); }
+  std::vector<ManifestFile> finish() override { return {file_->finish()}; }
+
+ private:
+  const std::shared_ptr<arrow::Schema> schema_;
+  const std::unique_ptr<BatchFile> file_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainerFiles> make_trainer_batches(std::shared_ptr<arrow::Schema> schema, std::unique_ptr<BatchFile> file) {
+  return std::make_unique<TrainerBatches>(std::move(schema), std::move(file));
 }
 
 }  // namespace shardpack

@@ -1,5 +1,5 @@
-// A shard as an Arrow IPC stream, as save_to_disk of `datasets` writes its files. Workers make the messages; their buffers are
-// ours, so that ids are hashed and written from where they were widened.
+// Record batches as an Arrow IPC stream, as save_to_disk of `datasets` writes its files. Workers make the messages; their buffers
+// are ours, so that ids are hashed and written from where they were widened.
 #include <arrow/buffer.h>
 #include <arrow/io/interfaces.h>
 #include <arrow/ipc/options.h>
@@ -11,6 +11,7 @@
 #include "base/checked.h"
 #include "io/arrow/arrow_file.h"
 #include "io/arrow/arrow_rows.h"
+#include "io/arrow/batch_file.h"
 #include "io/hashed_file.h"
 #include "io/trainer_files.h"
 
@@ -54,22 +55,19 @@ std::span<const std::byte> bytes_of(const arrow::Buffer& buffer) {
   return std::as_bytes(std::span(buffer.data(), static_cast<std::size_t>(buffer.size())));
 }
 
-class ArrowFile final : public TrainerFiles {
+class ArrowFile final : public BatchFile {
  public:
-  ArrowFile(const OutputRules& rules, const std::string& folder, const std::string& name)
-      : shown_(name),
-        schema_(arrow_schema(rules.columns)),
-        options_(arrow::ipc::IpcWriteOptions::Defaults()),
-        file_(folder + "/" + name) {
+  ArrowFile(std::shared_ptr<arrow::Schema> schema, const std::string& folder, const std::string& name)
+      : shown_(name), schema_(std::move(schema)), options_(arrow::ipc::IpcWriteOptions::Defaults()), file_(folder + "/" + name) {
     options_.memory_pool = arrow_pool();
     options_.use_threads = false;
     const auto head = take_arrow(arrow::ipc::SerializeSchema(*schema_, arrow_pool()), shown_);
     file_.append(bytes_of(*head));
   }
 
-  std::unique_ptr<EncodedRows> encode(TrainerRows&& rows) const override {
+  std::unique_ptr<EncodedRows> encode(const std::shared_ptr<arrow::RecordBatch>& batch) const override {
     arrow::ipc::IpcPayload payload;
-    check_arrow(arrow::ipc::GetRecordBatchPayload(*arrow_batch(std::move(rows), schema_), options_, &payload), shown_);
+    check_arrow(arrow::ipc::GetRecordBatchPayload(*batch, options_, &payload), shown_);
     Pieces pieces;
     std::int32_t metadata_bytes = 0;
     check_arrow(arrow::ipc::WriteIpcPayload(payload, options_, &pieces, &metadata_bytes), shown_);
@@ -82,10 +80,10 @@ class ArrowFile final : public TrainerFiles {
     for (const std::shared_ptr<arrow::Buffer>& piece : static_cast<IpcRows&>(rows).pieces) file_.append(bytes_of(*piece));
   }
 
-  std::vector<ManifestFile> finish() override {
+  ManifestFile finish() override {
     constexpr std::uint32_t kEndOfStream[]{0xFFFFFFFF, 0};
     file_.append(std::as_bytes(std::span(kEndOfStream)));
-    return {file_.finish(shown_)};
+    return file_.finish(shown_);
   }
 
  private:
@@ -97,8 +95,14 @@ class ArrowFile final : public TrainerFiles {
 
 }  // namespace
 
+std::unique_ptr<BatchFile> make_ipc_file(std::shared_ptr<arrow::Schema> schema, const std::string& folder,
+                                         const std::string& name) {
+  return std::make_unique<ArrowFile>(std::move(schema), folder, name);
+}
+
 std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules& rules, const std::string& folder, const std::string& name) {
-  return std::make_unique<ArrowFile>(rules, folder, name);
+  const std::shared_ptr<arrow::Schema> schema = arrow_schema(rules.columns);
+  return make_trainer_batches(schema, make_ipc_file(schema, folder, name));
 }
 
 }  // namespace shardpack
