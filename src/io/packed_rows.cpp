@@ -109,7 +109,8 @@ void PackedRows::open_ids(const PackedDataset& dataset, const ManifestShard& sha
 }
 
 std::int64_t PackedRows::rows_in_block(std::int64_t first_row, std::int64_t slots) const {
-  return std::clamp<std::int64_t>(slots / block_slots_, 1, rows() - first_row);
+  const std::int64_t end = trainer_ ? trainer_->end_of_run(first_row) : rows();
+  return std::clamp<std::int64_t>(slots / block_slots_, 1, end - first_row);
 }
 
 RowBlock PackedRows::read(std::int64_t first_row, std::int64_t rows) const {

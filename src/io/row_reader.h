@@ -17,6 +17,9 @@ class RowReader {
 
   virtual std::int64_t rows() const = 0;
 
+  /// One past the last row that is decoded together with row `row`: blocks that end there decode nothing twice.
+  virtual std::int64_t end_of_run(std::int64_t) const { return rows(); }
+
   /// Rows [first, first + count), column by column as in `rules`, in the types that are stored. Thread-safe.
   /// \throws Error{bad_data} for rows that are not there and for what is damaged, naming the file
   virtual std::vector<ListValues> read(std::int64_t first, std::int64_t count) const = 0;

@@ -275,7 +275,8 @@ std::vector<Range> ShardFiles::blocks() const {
   const std::int64_t most = std::max<std::int64_t>(1, kBlockSlots / column_slots_);
   for (std::int64_t first = 0; first < listed_.rows;) {
     std::int64_t end = first + 1;
-    while (end < listed_.rows && end - first < most && offset(end + 1) - offset(first) <= kBlockSegments) ++end;
+    const std::int64_t last = reader_ ? reader_->end_of_run(first) : listed_.rows;
+    while (end < last && end - first < most && offset(end + 1) - offset(first) <= kBlockSegments) ++end;
     ranges.push_back({first, end - first});
     first = end;
   }

@@ -344,6 +344,7 @@ class DatasetPass {
       if (error.code() != ErrorCode::bad_data) throw;
       task.damage = error;
     }
+    task.buffers->trainer.clear();  // its file is hashed on its own, and blocks wait here for their turn
   }
 
   // ---- putting together -----------------------------------------------------------------------------------------------------

@@ -41,6 +41,11 @@ void check_schema(const arrow::Schema& schema, const OutputRules& rules, const s
   }
 }
 
+/// \param first_rows  of batches or row groups, and one past the last; ascending
+std::int64_t end_of_run_in(const std::vector<std::int64_t>& first_rows, std::int64_t row) {
+  return *std::upper_bound(first_rows.begin(), first_rows.end() - 1, row);
+}
+
 /// Takes rows of one column in, run by run.
 class ListCollector {
  public:
@@ -80,6 +85,7 @@ class ArrowRows final : public RowReader {
   }
 
   std::int64_t rows() const override { return first_row_.back(); }
+  std::int64_t end_of_run(std::int64_t row) const override { return end_of_run_in(first_row_, row); }
 
   std::vector<ListValues> read(std::int64_t first, std::int64_t count) const override {
     check_row_range(first, count, rows(), path_);
@@ -146,6 +152,7 @@ class ParquetRows final : public RowReader {
   }
 
   std::int64_t rows() const override { return first_row_.back(); }
+  std::int64_t end_of_run(std::int64_t row) const override { return end_of_run_in(first_row_, row); }
 
   std::vector<ListValues> read(std::int64_t first, std::int64_t count) const override {
     check_row_range(first, count, rows(), path_);
