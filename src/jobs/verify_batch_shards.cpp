@@ -25,8 +25,6 @@ namespace {
 
 constexpr std::int64_t kBlockSlots = std::int64_t{1} << 20;
 
-bool is_listed(const Column& column) { return column.kind == ColumnKind::list || column.kind == ColumnKind::text; }
-
 /// What the plan says of one epoch; its arrays have been checked.
 struct PlannedEpoch {
   PlannedEpoch(const BatchFolder& folder, std::int64_t epoch) {
