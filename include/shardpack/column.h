@@ -70,8 +70,11 @@ constexpr bool is_listed(const Column& column) { return column.kind == ColumnKin
 /// Of kind list and text: the values lie in NAME.npy, where each segment's begin and end in NAME_offsets.npy.
 inline constexpr std::string_view kOffsetsSuffix = "_offsets";
 
-/// What padding and added tokens hold: -100 in labels, else 0.
-constexpr std::int64_t fill_value(const Column& column) { return column.alignment == Alignment::minus100 ? -100 : 0; }
+/// What padding and added tokens hold, and what takes no part in the loss: -100 in labels, of whichever token they speak; else 0.
+inline std::int64_t fill_value(const Column& column) {
+  const bool of_next = column.alignment == Alignment::target_shifted && column.name == "labels";
+  return column.alignment == Alignment::minus100 || of_next ? -100 : 0;
+}
 
 /// Values of one column for a run of records or segments, in the column's type.
 struct ColumnValues {

@@ -31,7 +31,6 @@ enum class OutputSource : std::uint8_t {
   target_ids,    ///< segment ids, 0 where the label is -100
   segment_ids,   ///< 1..k, 0 on padding
   position_ids,  ///< anew in every segment; the first one's on padding
-  ones,          ///< 1 for every token
   seq_lengths,   ///< one a segment
   seq_ends,      ///< the same, and what is left of the row as one more: they add up to the row
   seq_starts,    ///< one a segment: where it begins in the row

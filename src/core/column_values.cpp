@@ -113,7 +113,7 @@ namespace {
 /// visit(values, takes_part), the latter for one of them.
 template <class Visit>
 std::int64_t visit_loss(const Column& column, ValueType type, const std::byte* values, std::int64_t count, Visit visit) {
-  const std::int64_t outside = column.alignment == Alignment::minus100 ? -100 : 0;
+  const std::int64_t outside = fill_value(column);
   return visit_values(type, values, count, [outside, &visit](auto typed) -> std::int64_t {
     using Value = std::remove_const_t<typename decltype(typed)::element_type>;
     using Wide = std::conditional_t<std::is_integral_v<Value>, std::int64_t, double>;

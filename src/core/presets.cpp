@@ -129,6 +129,7 @@ A sequence of n tokens takes n - 1 slots: the collator makes n - 1 inputs and ta
 packing: true
 neat_packing: true
 cutoff_len: LENGTH
+per_device_train_batch_size: 1    # with FlashAttention its collator takes no other
 attention_mask is 1..k for the sequences of a row and 0 for padding, as neat packing writes it.)"},
     {.name = "axolotl",
      .summary = "Axolotl: rows without padding, position_ids that restart",

@@ -242,7 +242,7 @@ class Conversion {
         const auto length = static_cast<std::uint32_t>(segment.length);
         for (std::uint32_t i = 0; i < length; ++i) own[i] = static_cast<Out>(rules_.position_start + i);
       } else {
-        std::fill_n(own, segment.length, static_cast<Out>(source == OutputSource::ones ? 1 : segment.number));
+        std::fill_n(own, segment.length, static_cast<Out>(segment.number));
       }
     }
     if (source != OutputSource::target_ids) return;

@@ -88,8 +88,6 @@ void TrainerRowCheck::check_column(std::size_t c) {
       return expect_slots(c, 0, [](std::int64_t number, std::int64_t) { return number; });
     case OutputSource::position_ids:
       return expect_slots(c, rules_.position_start, [this](std::int64_t, std::int64_t i) { return rules_.position_start + i; });
-    case OutputSource::ones:
-      return expect_slots(c, 0, [](std::int64_t, std::int64_t) { return std::int64_t{1}; });
     case OutputSource::seq_lengths:
     case OutputSource::seq_ends:
     case OutputSource::seq_starts:

@@ -24,15 +24,14 @@ std::string names_of(std::span<const Container> wanted) {
 }
 
 /// What a column holds, as its trainer's documentation would say it; index = OutputSource.
-constexpr std::array<std::string_view, 11> kSources{
+constexpr std::array<std::string_view, 10> kSources{
     "token ids",
     "labels; -100 takes no part in the loss",
     "1 where a token takes part in the loss, else 0",
     "labels, 0 where there is none",
     "segment ids, 0 where there is no label",
     "segments 1..k of the row, 0 on padding",
-    "positions, anew in every segment, 0 on padding",
-    "1 for every token",
+    "positions, anew in every segment; on padding the first one",
     "tokens of every segment",
     "slots of every segment, and of the padding at the end",
     "where every segment begins",

@@ -311,6 +311,22 @@ def a_true_eos_is_no_padding(work):
         assert sum(row["loss_mask"]) == 3
 
 
+def shifted_labels_are_named(work):
+    """94: labels [2, 3, -100] of tokens [1, 2, 3] are those of the next token: said once, they come out right everywhere, are
+    verified against the source, and go back as they were. 0 is a token like any other."""
+    records = [{"input_ids": [1, 2, 3], "labels": [2, 3, NONE]}, {"input_ids": [4, 0, 5], "labels": [0, NONE, NONE]}]
+    choice = ("--columns", "labels:token:target-shifted")
+    assert Packed(work, records, 6, *choice).manifest["loss"]["tokens"] == 3
+    for preset, expected in (("hf", ([NONE, 2, 3], [NONE, 0, NONE])), ("torchtune", ([2, 3, NONE], [0, NONE, NONE]))) if pa else ():
+        out = pack(work, records, 6, "--for", preset, "--as", "parquet", *choice)
+        (row,) = pq.read_table(next(out.glob("*.parquet"))).to_pylist()
+        assert row["labels"] in (expected[0] + expected[1], expected[1] + expected[0]), (preset, row)
+        run(TOOL, "verify", out, "-q")
+        run(TOOL, "unpack", out, "-o", work / f"back-{preset}", "-q")
+        back = [json.loads(line) for line in next((work / f"back-{preset}").glob("*.jsonl")).read_text().splitlines()]
+        assert back == records
+
+
 # ---- types, columns, groups ----------------------------------------------------------------------------------------------------
 
 def ids_never_wrap(work):
@@ -358,7 +374,7 @@ CASES = [
     noisy_sums_stay_below_the_cap, eos_inside_is_no_boundary, one_sequence_has_boundaries_too, true_and_padded_lengths,
     the_cap_counts_what_is_said, many_short_documents, numbers_have_their_own_column, labels_do_not_cross_boundaries,
     the_first_answer_token_is_learnt, eos_at_the_true_end_alone, padding_and_last_tokens_weigh_nothing,
-    labels_of_whole_documents, nothing_to_learn_takes_no_slots, a_true_eos_is_no_padding,
+    labels_of_whole_documents, nothing_to_learn_takes_no_slots, a_true_eos_is_no_padding, shifted_labels_are_named,
     ids_never_wrap, raw_ids_of_another_width_show, pairs_and_keys, tokens_alone_are_enough,
 ]
 

@@ -33,7 +33,7 @@ def records_of(preset, kind, count=60, seed=5):
         if kind == "shifted" and preset == "bridge":
             record["loss_mask"] = [int((token + number) % 3 > 0) for token in record["input_ids"][1:]] + [0]
         elif kind == "shifted":
-            record["labels"] = [token if (token + number) % 3 else 0 for token in record["input_ids"][1:]] + [0]
+            record["labels"] = [token if (token + number) % 3 else NONE for token in record["input_ids"][1:]] + [NONE]
     return records
 
 

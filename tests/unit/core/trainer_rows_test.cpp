@@ -183,14 +183,23 @@ TEST_CASE("numbered masks") {
 
 TEST_CASE("labels that are shifted already come out as if they were not") {
   const std::vector<Column> shifted{{"labels", ColumnKind::token, ValueType::i32, Alignment::target_shifted}};
-  ColumnValues values;  // each the label of the next token; 0 is none, as in any column that is not -100
-  put<std::int32_t>(values.bytes, {12, 0, 0, 22, 0, 0, 0, 0, 32, 33, 34, 35, 36, 37, 38, 0});
+  ColumnValues values;  // each the label of the next token; -100 is none, and 0 is a token like any other
+  put<std::int32_t>(values.bytes, {12, 0, -100, 22, -100, -100, -100, -100, 32, 33, 34, 35, 36, 37, 38, -100});
   const Output hf = convert("hf", shifted, {values});
-  CHECK(hf.columns.at("labels")[1] == Numbers{kNo, 32, 33, 34, 35, 36, 37, 38});
+  CHECK(hf.columns.at("labels") == std::vector<Numbers>{{kNo, 12, 0, kNo, 22, kNo, kNo, kNo}, {kNo, 32, 33, 34, 35, 36, 37, 38}});
   CHECK(hf.hidden == 0);
   CHECK(hf.first_values.empty());
-  put<std::int32_t>(values.bytes, {12, 0, 7, 22, 0, 0, 0, 0, 32, 33, 34, 35, 36, 37, 38, 0});
+  put<std::int32_t>(values.bytes, {12, 0, 7, 22, -100, -100, -100, -100, 32, 33, 34, 35, 36, 37, 38, -100});
   CHECK(refusal("hf", shifted, {values}).find("a.jsonl: record 4, token 2") != std::string::npos);
+}
+
+TEST_CASE("a mask of targets says with 0 that there is none") {
+  const std::vector<Column> shifted{{"loss_mask", ColumnKind::token, ValueType::u8, Alignment::target_shifted}};
+  ColumnValues values;
+  put<std::uint8_t>(values.bytes, {1, 0, 0, 1, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0});
+  const Output bridge = convert("bridge", shifted, {values});
+  CHECK(bridge.columns.at("loss_mask") == std::vector<Numbers>{{1, 0, 0, 1, 0}, {1, 1, 1, 1, 1, 1, 1, 0}});
+  CHECK(convert("hf", shifted, {values}).columns.at("labels")[0] == Numbers{kNo, 12, kNo, kNo, 22, kNo, kNo, kNo});
 }
 
 TEST_CASE("what a preset cannot hold is refused with a way out") {
