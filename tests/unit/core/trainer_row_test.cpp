@@ -124,6 +124,7 @@ TEST_CASE("what a preset's rows say is what the sources had") {
                                   {"labels", ColumnKind::token, ValueType::i64, Alignment::minus100},
                                   {"loss_mask", ColumnKind::token, ValueType::u8, Alignment::plain},
                                   {"completion_mask", ColumnKind::token, ValueType::i32, Alignment::plain},
+                                  {"labels", ColumnKind::token, ValueType::i32, Alignment::target_shifted},
                                   {"loss_mask", ColumnKind::token, ValueType::u8, Alignment::target_shifted}};
   for (const Preset& preset : presets()) {
     if (is_native(preset)) continue;
