@@ -60,12 +60,21 @@ struct Column {
   ColumnKind kind = ColumnKind::token;
   ValueType type = ValueType::i32;  ///< of the values in packed rows; text has u8
   Alignment alignment = Alignment::plain;
+  /// Kind list: the column that says of which tokens its values are, value by value: a value goes where its token goes. Its own
+  /// name for that column itself, whose values are places in the sequence and, in packed rows, slots of the row. "": the values
+  /// belong to the sequence as a whole.
+  std::string places{};
 
   friend bool operator==(const Column&, const Column&) = default;
 };
 
 /// Is it of kind list or text, with as many values for each segment as it has?
 constexpr bool is_listed(const Column& column) { return column.kind == ColumnKind::list || column.kind == ColumnKind::text; }
+
+/// Does each of its values belong to one token?
+inline bool is_placed(const Column& column) { return !column.places.empty(); }
+/// Is it the column that says where?
+inline bool holds_places(const Column& column) { return is_placed(column) && column.places == column.name; }
 
 /// Of kind list and text: the values lie in NAME.npy, where each segment's begin and end in NAME_offsets.npy.
 inline constexpr std::string_view kOffsetsSuffix = "_offsets";

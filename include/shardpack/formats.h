@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "shardpack/column.h"
 #include "shardpack/types.h"
@@ -18,10 +19,11 @@ enum class NullRow : std::uint8_t { error, drop };
 
 /// How inputs are read. Part of what decides the bytes, so it is recorded in the manifest.
 struct ReadOptions {
-  std::string format;                    ///< name in the table; empty = found by content, then sidecar, then suffix
-  std::string ids_column = "input_ids";  ///< of records with named columns
-  ColumnChoice columns;                  ///< which others are carried along
-  std::string split;                     ///< of a dataset with several (dataset_dict.json); empty = it has one
+  std::string format;                          ///< name in the table; empty = found by content, then sidecar, then suffix
+  std::string ids_column = "input_ids";        ///< of records with named columns
+  ColumnChoice columns;                        ///< which others are carried along
+  std::vector<std::string> positions_columns;  ///< of these: lists of token places in their sequence
+  std::string split;                           ///< of a dataset with several (dataset_dict.json); empty = it has one
   Unit unit = Unit::document;
   NullRow null_row = NullRow::error;
   std::string group_column;            ///< rows never mix two values of it; empty = no groups

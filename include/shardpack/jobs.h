@@ -71,9 +71,10 @@ struct PackOptions {
   TrainingShape shape;             ///< how the rows will be consumed: steps of balanced rows, and what the result tells of steps
   bool balance_attention = false;  ///< exchange items between rows, so that rows cost alike
   std::string preset = "native";
-  std::optional<Container> container;  ///< default: the preset's first
-  bool allow_inner_eos = false;        ///< of presets that have EOS tell sequences apart
-  std::optional<std::int64_t> pad_id;  ///< default: the preset's, else 0
+  std::optional<Container> container;           ///< default: the preset's first
+  bool allow_inner_eos = false;                 ///< of presets that have EOS tell sequences apart
+  std::optional<std::int64_t> max_predictions;  ///< M of a preset with M + K masked tokens a row; default: by the data
+  std::optional<std::int64_t> pad_id;           ///< default: the preset's, else 0
   std::int64_t position_start = 0;
   std::optional<IdType> id_type;  ///< u16 or u32; default: u16 when every id fits
   bool derived = true;

@@ -76,6 +76,8 @@ struct Manifest {
   bool derived = true;   ///< segment and position ids are written
   std::string compress;  ///< "" or "zstd:LEVEL"
 
+  std::int64_t entry_width = 0, segment_width = 0;  ///< of presets with fixed widths: values a row of masked tokens, of segments
+
   std::vector<Column> columns;  ///< ascending by name
   std::vector<std::string> not_carried;
   std::string loss_column;  ///< "" where no column tells which tokens take part in the loss

@@ -644,6 +644,10 @@ constexpr Option kOptions[] = {
     {"--allow-inner-eos", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
      "for megatron: let an EOS inside of a sequence cut it in two for the trainer",
      [](S& s, const V& v) { s.pack.allow_inner_eos = on(v); }},
+    {"--max-predictions", "N", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "--for bert: a row has room for N + K masked tokens, K its segments; unless given, the least N that is enough for rows of "
+     "these sequences",
+     [](S& s, const V& v) { s.pack.max_predictions = count(v); }},
     {"--pad-id", "N", nullptr, Section::output, kPack | kBatch, kNone, Kind::plain,
      "token id of padding; default 0, and the EOS id for megatron",
      [](S& s, const V& v) { s.pack.pad_id = token_id(v); }, {}, {{kBatch, "with --write-shards: token id of padding; default 0"}}},
@@ -700,6 +704,10 @@ constexpr Option kOptions[] = {
      "aligned,NAME adds one. NAME:KIND says what it is (token, sequence, list, text), NAME:KIND:ALIGNMENT what its values speak "
      "of (plain, minus100, target-shifted)",
      [](S& s, const V& v) { s.pack.read.columns = parse_column_choice(text(v)); }},
+    {"--positions-columns", "A,B", nullptr, Section::reading, kScan | kPack, kNone, Kind::plain,
+     "lists of token positions in their sequence, as masked_lm_positions: packed as positions in the row, and cut with the tokens "
+     "together with the lists that go with them (masked_lm_ids)",
+     [](S& s, const V& v) { s.pack.read.positions_columns = parse_positions_columns(text(v)); }},
     {"--unit", "document|sequence", "document", Section::reading, kReaders | kInspect, kNone, Kind::plain,
      "Megatron: what is one sequence",
      [](S& s, const V& v) { s.pack.read.unit = static_cast<Unit>(choice(v)); }},

@@ -106,7 +106,9 @@ int loss_column(std::span<const Column> columns) {
     if (best < 0 || loss_rank(columns[i].name) < loss_rank(columns[static_cast<std::size_t>(best)].name))
       best = static_cast<int>(i);
   }
-  return best;
+  if (best >= 0) return best;
+  const auto places = std::find_if(columns.begin(), columns.end(), holds_places);
+  return places == columns.end() ? -1 : static_cast<int>(places - columns.begin());
 }
 
 namespace {

@@ -73,7 +73,8 @@ bool is_loss_name(std::string_view name);
 /// Does the column say it, token by token?
 bool is_loss_column(const Column& column);
 
-/// The one of `columns` that says it for the dataset, `labels` before the masks; -1 for none.
+/// The one of `columns` that says it for the dataset, `labels` before the masks, and else the first that holds_places(): the
+/// tokens that it lists take part in the loss. -1 for none.
 int loss_column(std::span<const Column> columns);
 
 /// Tokens of `count` values that take part in the loss.

@@ -89,6 +89,15 @@ Fingerprint FingerprintKeys::of(SequenceId record, std::int64_t first, ValueType
   return visit_values(type, values, count, [&](auto typed) { return sum(record, first, typed); });
 }
 
+Fingerprint FingerprintKeys::of_placed(SequenceId record, std::span<const std::int64_t> places, ValueType type,
+                                       const std::byte* values) const {
+  return visit_values(type, values, static_cast<std::int64_t>(places.size()), [&](auto typed) {
+    Fingerprint total;
+    for (std::size_t i = 0; i < typed.size(); ++i) total += sum(record, places[i], typed.subspan(i, 1));
+    return total;
+  });
+}
+
 Fingerprint FingerprintKeys::of_text(SequenceId record, std::string_view text) const {
   const std::uint64_t hash = hash64(text);
   return sum(record, 0, std::span<const std::uint64_t>(&hash, 1));

@@ -5,7 +5,8 @@
 // the column's name; the block's first 64-bit value is the low lane's factor, the second the high lane's, each with bit 0 set.
 //
 // A whole number enters as itself (mod 2^64), whatever type it is stored in, -0.0 excepted; another number by the bits of its
-// 64-bit form; a text by the XXH3-64 of its bytes, at position 0.
+// 64-bit form; a text by the XXH3-64 of its bytes, at position 0. The position of a value is its number in the record's list, and
+// of one that belongs to a token (Column::places) that token's.
 #pragma once
 
 #include <cmath>
@@ -57,6 +58,8 @@ class FingerprintKeys {
   Fingerprint of(SequenceId record, std::int64_t first_position, ValueType type, const std::byte* values,
                  std::int64_t count) const;
   Fingerprint of_text(SequenceId record, std::string_view text) const;
+  /// Of values that belong to one token each, `places[i]` of the record: that is the position that they count with.
+  Fingerprint of_placed(SequenceId record, std::span<const std::int64_t> places, ValueType type, const std::byte* values) const;
 
  private:
   struct Key {

@@ -24,8 +24,9 @@ constexpr std::array<ContainerInfo, 4> kContainers{{
     {Container::megatron, "megatron", "a .bin and .idx of Megatron a shard, a document a packed row"},
 }};
 
-constexpr Container kNpy[]{Container::npy}, kDatasets[]{Container::arrow, Container::parquet}, kArrow[]{Container::arrow},
-    kParquet[]{Container::parquet}, kMegatron[]{Container::megatron};
+constexpr Container kNpy[]{Container::npy}, kNpyOrParquet[]{Container::npy, Container::parquet},
+    kDatasets[]{Container::arrow, Container::parquet}, kArrow[]{Container::arrow}, kParquet[]{Container::parquet},
+    kMegatron[]{Container::megatron};
 
 // Stored as wide as they need be: the types are those of the largest.
 constexpr OutputColumn kNativeColumns[]{{"input_ids", ids, ValueType::u32},
@@ -46,6 +47,22 @@ constexpr OutputColumn kTorchtuneColumns[]{{"tokens", ids, ValueType::i64},
 constexpr OutputColumn kMaxtextColumns[]{
     {"inputs", ids},      {"inputs_position", position_ids},  {"inputs_segmentation", segment_ids},
     {"targets", targets}, {"targets_position", position_ids}, {"targets_segmentation", target_ids}};
+
+// The fields of the paper's own pre-training data, as its packers write them.
+constexpr std::string_view kTokenTypes[]{"token_type_ids"}, kMaskedPositions[]{"masked_lm_positions"},
+    kMaskedIds[]{"masked_lm_ids"}, kMaskedWeights[]{"masked_lm_weights"},
+    kNextSentence[]{"next_sentence_labels", "next_sentence_label"};
+constexpr OutputColumn kBertColumns[]{
+    {"input_ids", ids},
+    {"input_mask", segment_ids},
+    {.name = "token_type_ids", .source = token_values, .from = kTokenTypes},
+    {"position_ids", position_ids},
+    {.name = "masked_lm_positions", .source = entry_values, .from = kMaskedPositions, .needed = true},
+    {.name = "masked_lm_ids", .source = entry_values, .from = kMaskedIds, .needed = true},
+    {.name = "masked_lm_weights", .source = entry_segments, .from = kMaskedWeights},
+    {"next_sentence_positions", segment_starts},
+    {.name = "next_sentence_labels", .source = segment_values, .from = kNextSentence},
+    {"next_sentence_weights", segment_numbers}};
 
 constexpr Preset kPresets[]{
     {.name = "native",
@@ -118,6 +135,20 @@ LENGTH is the row length that was packed for: then every sample is one row, in w
      .train_with = R"(PackedSequenceSpecs(packed_sequence_size=LENGTH, packed_train_data_path="OUT/train-*.idx.parquet",
                     packed_metadata_path="OUT/packed_metadata.jsonl")
 A sequence of n tokens takes n - 1 slots: the collator makes n - 1 inputs and targets of it. The mask is that of the targets.)"},
+    {.name = "bert",
+     .summary = "BERT pre-training with masked tokens and next sentences, as the packing paper lays it out",
+     .containers = kNpyOrParquet,
+     .columns = kBertColumns,
+     .positions_column = "masked_lm_positions",
+     .group_rows = 1000,
+     .train_with =
+         R"(rows = {f: np.load(f"OUT/train-00000-of-0000N.{f}.npy", mmap_mode="r") for f in ("input_ids", "input_mask", ...)}
+# Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
+m = input_mask; attention = (m[:, :, None] == m[:, None, :]) & (m[:, None, :] > 0); positions are position_ids
+masked-LM loss: masked_lm_ids at masked_lm_positions where masked_lm_weights > 0, a mean over all of the batch; for a mean of
+means, masked_lm_weights is the number of the sequence in its row
+next sentence: pool the tokens at next_sentence_positions, next_sentence_labels where next_sentence_weights > 0
+A row holds several sequences: divide the global batch by the packing factor and keep everything else.)"},
     {.name = "llamafactory",
      .summary = "LLaMA-Factory's tokenized_path: neat packing, attention_mask numbers the sequences",
      .containers = kArrow,

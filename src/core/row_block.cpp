@@ -4,6 +4,7 @@
 
 #include "base/checked.h"
 #include "core/column_values.h"
+#include "core/placed_values.h"
 
 namespace shardpack {
 
@@ -102,22 +103,59 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
   return block;
 }
 
+namespace {
+
+/// Of the segments.
+std::vector<SequenceId> sequences_of(const RowBlock& block, const SequenceIndex& index) {
+  std::vector<SequenceId> sequences;
+  for (const RowSegment& segment : block.segments) sequences.push_back(index.first_sequence(segment.file) + segment.record);
+  return sequences;
+}
+
+/// Row slots in the place of places in the sequence.
+void shift_places(const Column& column, const RowBlock& block, ColumnValues& values) {
+  const std::vector<std::int64_t> shift = slots_of_token_0(block);
+  std::vector<std::int64_t> places = whole_numbers(column.type, values.bytes);
+  for (std::size_t s = 0; s < shift.size(); ++s) {
+    for (std::int64_t i = values.begin[s]; i < values.begin[s + 1]; ++i) places[static_cast<std::size_t>(i)] += shift[s];
+  }
+  store_whole_numbers(places, column.type, values.bytes);
+}
+
+/// Values that belong to tokens one by one: column `places`, and all that go with it.
+void read_placed_columns(const SequenceSource& source, std::size_t places, std::span<const SequenceId> sequences,
+                         RowBlock& block) {
+  const std::span<const Column> columns = source.columns();
+  std::vector<TokenRun> runs;
+  for (std::size_t s = 0; s < sequences.size(); ++s)
+    runs.push_back({sequences[s], block.segments[s].first_token, block.segments[s].tokens});
+  const PlacedReader reader(source, places, runs);
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].places == columns[places].name) block.columns[c] = {reader.read(c), reader.begin()};
+  }
+  shift_places(columns[places], block, block.columns[places]);
+}
+
+}  // namespace
+
 void read_columns(const SequenceSource& source, std::span<const TokenRequest> requests,
                   std::span<const std::int64_t> first_values, RowBlock& block) {
   const std::span<const Column> columns = source.columns();
   block.columns.resize(columns.size());
-  std::vector<SequenceId> sequences;
-  for (const RowSegment& segment : block.segments)
-    sequences.push_back(source.index().first_sequence(segment.file) + segment.record);
+  const std::vector<SequenceId> sequences = sequences_of(block, source.index());
   for (std::size_t c = 0; c < columns.size(); ++c) {
     ColumnValues& values = block.columns[c];
     if (columns[c].kind == ColumnKind::token) {
       values.bytes.resize(static_cast<std::size_t>(block.slots() * info(columns[c].type).bytes));
       source.read_tokens(c, requests, values.bytes.data());
-    } else {
+    } else if (holds_places(columns[c])) {
+      read_placed_columns(source, c, sequences, block);
+    } else if (!is_placed(columns[c])) {
       values = source.read_values(c, sequences);
-      for (std::int64_t& begin : values.begin) begin += first_values[c];
     }
+  }
+  for (std::size_t c = 0; c < columns.size(); ++c) {
+    for (std::int64_t& begin : block.columns[c].begin) begin += first_values[c];
   }
 }
 
@@ -167,6 +205,29 @@ Fingerprint fingerprint_of_sequences(const RowBlock& block, const Column& column
   return total;
 }
 
+/// Of values that belong to tokens one by one; their places are undone from the row's slots.
+Fingerprint fingerprint_of_placed(const RowBlock& block, std::span<const Column> columns, std::size_t c,
+                                  const FingerprintKeys& keys, const SequenceIndex& index) {
+  const ColumnValues& values = block.columns[c];
+  const std::size_t where = places_column(columns, columns[c]);
+  const std::vector<std::int64_t> slots = whole_numbers(columns[where].type, block.columns[where].bytes),
+                                  shift = slots_of_token_0(block);
+  const auto width = static_cast<std::size_t>(info(columns[c].type).bytes);
+  Fingerprint total;
+  std::vector<std::int64_t> places;
+  for (std::size_t s = 0; s < block.segments.size(); ++s) {
+    const RowSegment& segment = block.segments[s];
+    const auto first = static_cast<std::size_t>(values.begin[s] - values.begin.front()),
+               last = static_cast<std::size_t>(values.begin[s + 1] - values.begin.front());
+    places.clear();
+    for (std::size_t i = first; i < last; ++i) places.push_back(slots[i] - shift[s]);
+    const SequenceId record = index.first_sequence(segment.file) + segment.record;
+    total += c == where ? keys.of_placed(record, places, ValueType::i64, std::as_bytes(std::span(places)).data())
+                        : keys.of_placed(record, places, columns[c].type, values.bytes.data() + first * width);
+  }
+  return total;
+}
+
 }  // namespace
 
 Fingerprint fingerprint_of_sequence(const Column& column, const ColumnValues& values, std::size_t i, const FingerprintKeys& keys,
@@ -186,9 +247,13 @@ Fingerprint fingerprint_of(const RowBlock& block, const DatasetKeys& keys, const
   Fingerprint total = block.id_type == IdType::u16 ? fingerprint_as<std::uint16_t>(block, keys.ids, index)
                                                    : fingerprint_as<std::uint32_t>(block, keys.ids, index);
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    total += columns[c].kind == ColumnKind::token
-                 ? fingerprint_of_tokens(block, columns[c], block.columns[c], keys.columns[c], index)
-                 : fingerprint_of_sequences(block, columns[c], block.columns[c], keys.columns[c], index, single_segments);
+    if (columns[c].kind == ColumnKind::token) {
+      total += fingerprint_of_tokens(block, columns[c], block.columns[c], keys.columns[c], index);
+    } else if (is_placed(columns[c])) {
+      total += fingerprint_of_placed(block, columns, c, keys.columns[c], index);
+    } else {
+      total += fingerprint_of_sequences(block, columns[c], block.columns[c], keys.columns[c], index, single_segments);
+    }
   }
   return total;
 }
@@ -199,6 +264,7 @@ void read_loss_column(const SequenceSource& source, std::span<const TokenRequest
   if (loss < 0) return;
   const auto number = static_cast<std::size_t>(loss);
   block.columns.resize(columns.size());
+  if (holds_places(columns[number])) return read_placed_columns(source, number, sequences_of(block, source.index()), block);
   ByteBuffer& values = block.columns[number].bytes;
   const std::int64_t slots = block.slots();
   values.resize(static_cast<std::size_t>(slots * info(columns[number].type).bytes));
@@ -210,12 +276,18 @@ std::vector<std::int64_t> loss_tokens_of(const RowBlock& block, std::span<const 
   const int loss = loss_column(columns);
   if (loss < 0) return {};
   const Column& column = columns[static_cast<std::size_t>(loss)];
-  const std::byte* const values = block.columns[static_cast<std::size_t>(loss)].bytes.data();
+  const ColumnValues& values = block.columns[static_cast<std::size_t>(loss)];
   // Padding and added tokens hold what takes no part, so all slots may be counted.
   std::vector<std::int64_t> tokens;
   for (std::int64_t row = 0; row < block.rows; ++row) {
+    if (holds_places(column)) {
+      const auto from = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row)]),
+                 to = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row) + 1]);
+      tokens.push_back(values.begin[to] - values.begin[from]);
+      continue;
+    }
     const std::int64_t first = block.slots_before(row), slots = block.slots_before(row + 1) - first;
-    tokens.push_back(count_loss_tokens(column, column.type, values + first * info(column.type).bytes, slots));
+    tokens.push_back(count_loss_tokens(column, column.type, values.bytes.data() + first * info(column.type).bytes, slots));
   }
   return tokens;
 }

@@ -29,7 +29,8 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
                       std::vector<TokenRequest>& requests, Length unslotted = 0);
 
 /// Read the values of all columns for a block that is laid out: those of tokens at the places of `requests`, those of whole
-/// sequences for each segment. `first_values`: for columns of kind list and text, the values of the shard's segments before.
+/// sequences for each segment, and those of single tokens (Column::places) for the segment that has the token, the places as
+/// slots of the row. `first_values`: for columns of kind list and text, the values of the shard's segments before.
 void read_columns(const SequenceSource& source, std::span<const TokenRequest> requests,
                   std::span<const std::int64_t> first_values, RowBlock& block);
 

@@ -46,6 +46,7 @@ std::span<const std::int64_t> TrainerRow::of(OutputSource source) const {
 }
 
 std::int64_t TrainerRow::expected_values(OutputSource source, std::span<const SlotRun> segments) const {
+  if (is_fixed_width(source)) return rules_.width(source);
   const std::int64_t end = segments.empty() ? 0 : segments.back().begin + segments.back().slots;
   if (!is_per_segment(source)) return rules_.preset->ragged ? end : rules_.row_tokens;
   const bool rest = source == OutputSource::seq_ends && end < rules_.row_tokens;

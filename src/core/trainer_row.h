@@ -18,7 +18,7 @@ struct SlotRun {
 };
 
 /// Does the column have a value for each segment, and not for each slot?
-constexpr bool is_per_segment(OutputSource source) { return source >= OutputSource::seq_lengths; }
+constexpr bool is_per_segment(OutputSource source) { return source >= OutputSource::seq_lengths && !is_fixed_width(source); }
 
 /// Is the first label of every segment in no output column?
 constexpr bool drops_first_label(LabelRule rule) { return rule == LabelRule::first_hidden || rule == LabelRule::shifted; }
@@ -41,7 +41,7 @@ class TrainerRow {
   std::span<const std::int64_t> of(OutputSource source) const;
   std::span<const std::int64_t> ids() const { return of(OutputSource::ids); }
 
-  /// How many values each column has in a row of these segments: a slot each, or as many as there are segments.
+  /// How many values each column has in a row of these segments: a slot each, as many as there are segments, or always so many.
   std::int64_t expected_values(OutputSource source, std::span<const SlotRun> segments) const;
 
   /// Does the preset have labels in any form?

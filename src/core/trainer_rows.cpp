@@ -46,6 +46,37 @@ Container chosen_container(const Preset& preset, std::optional<Container> wanted
   throw Error(ErrorCode::usage, fmt::format("--as {}: --for {} is written as {}", info(*wanted).name, preset.name, list));
 }
 
+namespace {
+
+/// The dataset's column that `output` shows; -1 for none. \throws Error{usage} for one that it cannot show, or needs
+int input_of(const Preset& preset, const OutputColumn& output, std::span<const Column> columns) {
+  for (const std::string_view name : output.from) {
+    const auto found = std::find_if(columns.begin(), columns.end(), [&](const Column& column) { return column.name == name; });
+    if (found == columns.end()) continue;
+    if (found->type == ValueType::f32 || found->type == ValueType::f64) {
+      // Weights may be fractions that are whole.
+      if (output.source != OutputSource::entry_segments) refuse_column(preset, *found, "this preset has no place for fractions");
+    }
+    const bool per_token = output.source == OutputSource::token_values,
+               per_sequence = output.source == OutputSource::segment_values;
+    if (per_token && found->kind != ColumnKind::token) refuse_column(preset, *found, "a value for each token is expected");
+    if (per_sequence && found->kind != ColumnKind::sequence)
+      refuse_column(preset, *found, "a number for each sequence is expected");
+    if (!per_token && !per_sequence && found->places != preset.positions_column) {
+      refuse_column(preset, *found, fmt::format("a list is expected whose values go with {}", preset.positions_column));
+    }
+    return static_cast<int>(found - columns.begin());
+  }
+  if (output.needed) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--for {}: the sources have no column {}, a list that goes with {}, or --columns leaves it out",
+                            preset.name, output.from.front(), preset.positions_column));
+  }
+  return -1;
+}
+
+}  // namespace
+
 OutputRules output_rules(const Preset& preset, Container container, std::span<const Column> columns, IdType id_type) {
   OutputRules rules;
   rules.preset = &preset;
@@ -57,6 +88,7 @@ OutputRules output_rules(const Preset& preset, Container container, std::span<co
     return rules;
   }
   rules.label_column = loss_column(columns);
+  if (rules.label_column >= 0 && !is_loss_column(columns[static_cast<std::size_t>(rules.label_column)])) rules.label_column = -1;
   for (std::size_t c = 0; c < columns.size(); ++c) {
     if (!is_loss_column(columns[c])) continue;
     if (!holds_labels) refuse_column(preset, columns[c], "this preset has no labels and no mask");
@@ -75,7 +107,12 @@ OutputRules output_rules(const Preset& preset, Container container, std::span<co
   }
   for (const OutputColumn& column : preset.columns) {
     if (column.if_labels && rules.label_column < 0) continue;
+    const int input = input_of(preset, column, columns);
+    if (input < 0 && !column.from.empty() && column.source != OutputSource::entry_segments) continue;
+    if (column.source == OutputSource::entry_values && holds_places(columns[static_cast<std::size_t>(input)]))
+      rules.places_column = input;
     rules.columns.push_back(column);
+    rules.inputs.push_back(input);
     if (container == Container::megatron) rules.columns.back().type = id_type == IdType::u16 ? ValueType::u16 : ValueType::i32;
   }
   return rules;
@@ -113,6 +150,7 @@ class Conversion {
 
   TrainerRows run() {
     lay_out();
+    if (rules_.places_column >= 0) find_entries();
     if (rules_.refuses_inner_eos) refuse_inner_eos();
     const bool labelled = std::any_of(rules_.columns.begin(), rules_.columns.end(),
                                       [](const OutputColumn& column) { return is_of_labels(column.source); });
@@ -121,7 +159,7 @@ class Conversion {
     result.rows = block_.rows;
     result.columns.resize(rules_.columns.size());
     for (std::size_t c = 0; c < rules_.columns.size(); ++c) {
-      if (rules_.columns[c].source != OutputSource::ids) result.columns[c] = convert(rules_.columns[c]);
+      if (rules_.columns[c].source != OutputSource::ids) result.columns[c] = convert(c);
     }
     for (std::size_t c = 0; c < rules_.columns.size(); ++c) {  // last, for the block's ids may be taken
       if (rules_.columns[c].source == OutputSource::ids) result.columns[c] = convert_ids(rules_.columns[c]);
@@ -208,10 +246,20 @@ class Conversion {
     return list;
   }
 
-  ListValues convert(const OutputColumn& column) {
+  ListValues convert(std::size_t c) {
+    const OutputColumn& column = rules_.columns[c];
     ListValues list{row_begin_, {}};
     visit_output(column.type, [&](auto zero) {
       using Out = decltype(zero);
+      if (is_fixed_width(column.source)) {
+        list = fixed_width<Out>(column, rules_.inputs[c]);
+        return;
+      }
+      if (column.source == OutputSource::token_values) {
+        list.values = room<Out>();
+        show_tokens(rules_.inputs[c], as<Out>(list.values));
+        return;
+      }
       if (column.source >= OutputSource::seq_lengths) {
         list = per_segment<Out>(column.source);
         return;
@@ -272,6 +320,112 @@ class Conversion {
     }
     const std::span<const std::byte> bytes = std::as_bytes(std::span(numbers));
     list.values.assign(bytes.begin(), bytes.end());
+    return list;
+  }
+
+  // ---- columns of the sources -----------------------------------------------------------------------------------------------
+
+  /// The dataset's values of a column as whole numbers of type Out. \throws Error{usage} for one that does not fit
+  template <class Out>
+  std::vector<Out> numbers_of(int input) const {
+    const Column& column = columns_[static_cast<std::size_t>(input)];
+    const ByteBuffer& bytes = block_.columns[static_cast<std::size_t>(input)].bytes;
+    std::vector<Out> numbers;
+    visit_values(column.type, bytes.data(), static_cast<std::int64_t>(bytes.size()) / info(column.type).bytes, [&](auto values) {
+      numbers.reserve(values.size());
+      for (const auto value : values) {
+        numbers.push_back(static_cast<Out>(value));
+        if (static_cast<std::remove_cvref_t<decltype(value)>>(numbers.back()) != value) {
+          throw Error(ErrorCode::usage,
+                      fmt::format("--for {}: {} holds {}, which takes more than the {} bits that there are for it",
+                                  rules_.preset->name, column.name, value, 8 * sizeof(Out)));
+        }
+      }
+    });
+    return numbers;
+  }
+
+  template <class Out>
+  void show_tokens(int input, std::span<Out> out) const {
+    const std::vector<Out> numbers = numbers_of<Out>(input);
+    std::fill(out.begin(), out.end(), Out{0});
+    for (const Segment& segment : segments_) std::copy_n(numbers.data() + segment.from, segment.length, out.data() + segment.to);
+  }
+
+  /// Which values of the lists are in the rows: all but those of weight 0, which only fill the sources' lists up.
+  void find_entries() {
+    const ColumnValues& places = block_.columns[static_cast<std::size_t>(rules_.places_column)];
+    const std::vector<std::uint8_t> weights = entry_weights(places.begin.back() - places.begin.front());
+    entry_begin_.push_back(0);
+    for (std::int64_t row = 0; row < block_.rows; ++row) {
+      const std::int64_t first = block_.row_begin[static_cast<std::size_t>(row)],
+                         last = block_.row_begin[static_cast<std::size_t>(row) + 1];
+      for (std::int64_t s = first; s < last; ++s) {
+        const std::int64_t begin = places.begin[static_cast<std::size_t>(s)] - places.begin.front(),
+                           end = places.begin[static_cast<std::size_t>(s) + 1] - places.begin.front();
+        for (std::int64_t i = begin; i < end; ++i) {
+          if (weights.empty() || weights[static_cast<std::size_t>(i)] != 0)
+            entries_.push_back({i, segments_[static_cast<std::size_t>(s)].number});
+        }
+      }
+      ensure(std::ssize(entries_) - entry_begin_.back() <= rules_.entry_width, "rows are as wide as the widest");
+      entry_begin_.push_back(std::ssize(entries_));
+    }
+  }
+
+  /// 0 or 1 for each; nothing where the sources have no weights.
+  std::vector<std::uint8_t> entry_weights(std::int64_t count) const {
+    for (std::size_t c = 0; c < rules_.columns.size(); ++c) {
+      if (rules_.columns[c].source != OutputSource::entry_segments || rules_.inputs[c] < 0) continue;
+      const Column& column = columns_[static_cast<std::size_t>(rules_.inputs[c])];
+      std::vector<std::uint8_t> weights;
+      visit_values(column.type, block_.columns[static_cast<std::size_t>(rules_.inputs[c])].bytes.data(), count, [&](auto values) {
+        for (const auto value : values) {
+          if (value != 0 && value != 1) {
+            throw Error(ErrorCode::usage,
+                        fmt::format("--for {}: {} is {}, and there is room for 0 and 1 alone; leave it out with "
+                                    "--columns, or choose another preset",
+                                    rules_.preset->name, column.name, value));
+          }
+          weights.push_back(value != 0 ? 1 : 0);
+        }
+      });
+      return weights;
+    }
+    return {};
+  }
+
+  template <class Out>
+  ListValues fixed_width(const OutputColumn& column, int input) const {
+    const std::int64_t width = rules_.width(column.source);
+    ListValues list;
+    for (std::int64_t row = 0; row <= block_.rows; ++row) list.begin.push_back(static_cast<std::int32_t>(row * width));
+    list.values.resize(static_cast<std::size_t>(block_.rows * width) * sizeof(Out));
+    const std::span<Out> out = as<Out>(list.values);
+    std::fill(out.begin(), out.end(), Out{0});
+    const std::vector<Out> numbers =
+        input >= 0 && column.source != OutputSource::entry_segments ? numbers_of<Out>(input) : std::vector<Out>();
+    for (std::int64_t row = 0; row < block_.rows; ++row) {
+      Out* const own = out.data() + row * width;
+      if (is_per_entry(column.source)) {
+        const std::int64_t first = entry_begin_[static_cast<std::size_t>(row)];
+        for (std::int64_t i = first; i < entry_begin_[static_cast<std::size_t>(row) + 1]; ++i) {
+          const Entry& entry = entries_[static_cast<std::size_t>(i)];
+          own[i - first] = numbers.empty() ? static_cast<Out>(entry.segment) : numbers[static_cast<std::size_t>(entry.value)];
+        }
+        continue;
+      }
+      const std::int64_t first = block_.row_begin[static_cast<std::size_t>(row)];
+      ensure(block_.row_begin[static_cast<std::size_t>(row) + 1] - first <= width,
+             "a row has no more segments than there is room for");
+      for (std::int64_t s = first; s < block_.row_begin[static_cast<std::size_t>(row) + 1]; ++s) {
+        const Segment& segment = segments_[static_cast<std::size_t>(s)];
+        own[s - first] = column.source == OutputSource::segment_starts
+                             ? static_cast<Out>(segment.to - row_begin_[static_cast<std::size_t>(row)])
+                         : column.source == OutputSource::segment_values ? numbers[static_cast<std::size_t>(s)]
+                                                                         : static_cast<Out>(segment.number);
+      }
+    }
     return list;
   }
 
@@ -391,6 +545,12 @@ class Conversion {
   std::vector<Segment> segments_;
   std::vector<std::int32_t> row_begin_;  // of the output, in values
   std::vector<std::int32_t> labels_;     // of every output value
+  struct Entry {
+    std::int64_t value;    // its number in the block's lists
+    std::int64_t segment;  // of its row, from 1
+  };
+  std::vector<Entry> entries_;             // of all rows
+  std::vector<std::int64_t> entry_begin_;  // of each row
   std::int64_t hidden_labels_ = 0;
 };
 

@@ -18,6 +18,10 @@ struct OutputRules {
   const Preset* preset = nullptr;
   Container container = Container::npy;
   std::vector<OutputColumn> columns;  ///< those that are written, in the files' types
+  std::vector<int> inputs;            ///< for each of these the number of the dataset's column that it shows; -1 for none
+  int places_column = -1;             ///< of the dataset's: which tokens entry_values and entry_segments are of
+  std::int64_t entry_width = 0;       ///< values a row of these
+  std::int64_t segment_width = 0;     ///< values a row of segment_starts and the like
   int label_column = -1;              ///< of the dataset's: labels or a mask that labels are made of; -1: ids are the labels
   bool keeps_first_values = false;    ///< of that column: what a segment has at its first token is in no output column
   bool refuses_inner_eos = false;
@@ -25,7 +29,12 @@ struct OutputRules {
   std::uint32_t position_start = 0;
   Length row_tokens = 0;
 
-  bool native() const { return container == Container::npy; }
+  bool native() const { return preset == nullptr || is_native(*preset); }
+
+  /// Values a row of a column whose rows are all equally wide; of a ragged preset's, at most.
+  std::int64_t width(OutputSource source) const {
+    return is_per_entry(source) ? entry_width : is_fixed_width(source) ? segment_width : row_tokens;
+  }
 };
 
 /// \throws Error{usage} for a container that the preset cannot be in

@@ -21,6 +21,7 @@ ColumnSeen& ColumnSeen::operator+=(const ColumnSeen& later) {
   list = list || later.list;
   other = other || later.other;
   equal_length = equal_length && later.equal_length;
+  lengths.insert(lengths.end(), later.lengths.begin(), later.lengths.end());
   return *this;
 }
 
@@ -94,15 +95,65 @@ bool is_wanted(const ColumnChoice& choice, ColumnKind kind, bool has_name) {
   return false;
 }
 
-[[noreturn]] void fail_missing(const std::string& wanted, const ColumnsSeen& seen, const std::string& file) {
+[[noreturn]] void fail_missing(std::string_view option, const std::string& wanted, const ColumnsSeen& seen,
+                               const std::string& file) {
   std::vector<std::string> names;
   for (const auto& [name, what] : seen) names.push_back(name);
   const std::string near = nearest(wanted, names);
   throw Error(ErrorCode::usage,
-              fmt::format("--columns {}: there is no such column{}; there are {}", wanted,
+              fmt::format("{} {}: there is no such column{}; there are {}", option, wanted,
                           near.empty() ? "" : fmt::format(", did you mean '{}'?", near),
                           names.empty() ? "none beside the ids" : fmt::format("{}", fmt::join(names, ", "))),
               file);
+}
+
+// ---- values that belong to tokens -------------------------------------------------------------------------------------------
+
+/// What the names of the columns begin with that go with a positions column: "masked_lm_" of masked_lm_positions. "" for none.
+std::string_view stem_of(std::string_view positions) { return positions.substr(0, positions.rfind('_') + 1); }
+
+std::ptrdiff_t common_letters(std::string_view a, std::string_view b) {
+  return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+}
+
+/// The positions column that a column goes with (Column::places): by its name, else by lists of equal lengths throughout.
+std::string places_of(const std::string& name, const ColumnsSeen& seen, const ReadOptions& options) {
+  const ColumnSeen& what = seen.find(name)->second;
+  const ColumnChoice::Named* const asked = named(options.columns, name);
+  const std::optional<ColumnKind> said = asked != nullptr ? asked->kind : std::nullopt;
+  if (!what.list || (said && *said != ColumnKind::list)) return "";
+  if (is_one_of(name, options.positions_columns)) return name;
+  std::string best;
+  for (const std::string& positions : options.positions_columns) {
+    const auto found = seen.find(positions);
+    if (found == seen.end()) continue;
+    const bool equal = found->second.lengths == what.lengths && !what.lengths.empty();
+    const bool per_token = is_aligned_name(name) || (what.equal_length && !equal);
+    if (per_token) continue;
+    const std::string_view stem = stem_of(positions);
+    if (!stem.empty() && name.starts_with(stem)) return positions;
+    const bool free = !said && !what.equal_length;  // neither said nor seen to be something else
+    if (free && equal && (best.empty() || common_letters(name, positions) > common_letters(name, best))) best = positions;
+  }
+  return best;
+}
+
+/// Can the columns of --positions-columns be what it says?
+void check_positions(const ColumnsSeen& seen, std::int64_t records, const ReadOptions& options, const std::string& file) {
+  for (const std::string& name : options.positions_columns) {
+    const auto fail = [&](std::string_view why) {
+      throw Error(ErrorCode::usage, fmt::format("--positions-columns {}: {}", name, why), file);
+    };
+    if (is_excluded(options.columns, name)) fail("--columns leaves it out");
+    if (records == 0) continue;
+    const auto found = seen.find(name);
+    if (found == seen.end()) fail_missing("--positions-columns", name, seen, file);
+    if (!found->second.list) fail("it is not a list of numbers in every record");
+    const ColumnChoice::Named* const asked = named(options.columns, name);
+    const std::optional<ColumnKind> said = asked != nullptr ? asked->kind : std::nullopt;
+    if (said && *said != ColumnKind::list) fail("--columns says that it is of another kind than list");
+    if (const std::string why = obstacle(name, found->second, records, said); !why.empty()) fail(why);
+  }
 }
 
 constexpr std::array<std::string_view, 3> kWhich{"aligned", "all", "none"};  // the first of ColumnChoice::Which
@@ -175,6 +226,23 @@ std::string to_text(const ColumnChoice& choice) {
   return text;
 }
 
+std::vector<std::string> parse_positions_columns(std::string_view text) {
+  std::vector<std::string> names;
+  std::string_view rest = text;
+  do {
+    std::string name(take(rest, ','));
+    if (name.empty() || is_one_of(name, names))
+      throw Error(ErrorCode::usage, fmt::format("--positions-columns {}: names of columns, each once", text));
+    names.push_back(std::move(name));
+  } while (!rest.empty());
+  return names;
+}
+
+std::string unequal_lists(std::string_view column, std::int64_t values, std::string_view positions, std::int64_t places) {
+  return fmt::format("{} has {} values for {} of {}, with which it goes, value by value", column, with_commas(values),
+                     with_commas(places), positions);
+}
+
 bool is_named(const ColumnChoice& choice, std::string_view column) { return named(choice, column) != nullptr; }
 
 bool is_excluded(const ColumnChoice& choice, std::string_view column) {
@@ -188,15 +256,17 @@ ChosenColumns choose_columns(const ColumnsSeen& seen, std::int64_t records, cons
   ChosenColumns chosen;
   if (records > 0) {
     for (const ColumnChoice::Named& wanted : choice.names) {
-      if (!seen.contains(wanted.name)) fail_missing(wanted.name, seen, name);
+      if (!seen.contains(wanted.name)) fail_missing("--columns", wanted.name, seen, name);
     }
   }
+  check_positions(seen, records, options, name);
   for (const auto& [column, what] : seen) {
     const ColumnChoice::Named* const asked = named(choice, column);
     const std::optional<ColumnKind> said = asked != nullptr ? asked->kind : std::nullopt;
     const std::string why_not = obstacle(column, what, records, said);
-    const ColumnKind kind = said.value_or(kind_of(column, what));
-    const bool wanted = is_wanted(choice, kind, asked != nullptr);
+    std::string places = places_of(column, seen, options);
+    const ColumnKind kind = places.empty() ? said.value_or(kind_of(column, what)) : ColumnKind::list;
+    const bool wanted = is_wanted(choice, kind, asked != nullptr || (!places.empty() && !is_excluded(choice, column)));
     if (!why_not.empty() && asked != nullptr && choice.which != ColumnChoice::Which::none) {
       throw Error(ErrorCode::usage, fmt::format("--columns {}: {}", column, why_not), name);
     }
@@ -206,7 +276,7 @@ ChosenColumns choose_columns(const ColumnsSeen& seen, std::int64_t records, cons
     }
     Alignment alignment = column == "labels" && kind == ColumnKind::token ? Alignment::minus100 : Alignment::plain;
     if (asked != nullptr && asked->alignment) alignment = *asked->alignment;
-    chosen.carried.push_back({column, kind, ValueType::i64, alignment});
+    chosen.carried.push_back({column, kind, ValueType::i64, alignment, std::move(places)});
   }
   return chosen;
 }

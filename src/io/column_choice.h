@@ -20,8 +20,9 @@ inline constexpr std::int64_t kSettlingRecords = 1000;
 struct ColumnSeen {
   std::int64_t records = 0;  ///< in which it is there and not null
   bool number = false, text = false, list = false;
-  bool other = false;        ///< something else somewhere: an object, lists in lists, a list of strings
-  bool equal_length = true;  ///< as a list: as long as the ids in every record
+  bool other = false;                   ///< something else somewhere: an object, lists in lists, a list of strings
+  bool equal_length = true;             ///< as a list: as long as the ids in every record
+  std::vector<std::int64_t> lengths{};  ///< as a list of its own length: of each record
 
   ColumnSeen& operator+=(const ColumnSeen& later);
 };
@@ -45,6 +46,12 @@ std::string to_text(const ColumnChoice& choice);
 
 /// Does --columns leave a column of this name out, whatever it holds?
 bool is_excluded(const ColumnChoice& choice, std::string_view column);
+
+/// The value of --positions-columns: names, each once. \throws Error{usage}
+std::vector<std::string> parse_positions_columns(std::string_view text);
+
+/// What is wrong with a record that has other than one value of `column` for each position.
+std::string unequal_lists(std::string_view column, std::int64_t values, std::string_view positions, std::int64_t places);
 
 /// Is it one of those that --columns names?
 bool is_named(const ColumnChoice& choice, std::string_view column);

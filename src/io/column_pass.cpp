@@ -7,10 +7,12 @@
 #include <string_view>
 #include <utility>
 
+#include "base/checked.h"
 #include "base/units.h"
 #include "core/column_values.h"
 #include "core/fingerprint_keys.h"
 #include "exec/ordered_map.h"
+#include "io/column_choice.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -66,7 +68,78 @@ void check_labels(const ColumnTable& table, const ColumnFacts& facts) {
               table.values.file->shown());
 }
 
+// ---- values that belong to tokens -------------------------------------------------------------------------------------------
+
+[[noreturn]] void fail_record(const OpenedFile& file, std::size_t record, const std::string& message) {
+  throw Error(ErrorCode::bad_data, message, file.input.name,
+              fmt::format("record {}", with_commas(static_cast<std::int64_t>(record))));
+}
+
+const ColumnTable& table_of_places(const OpenedFile& file, const Column& placed) {
+  const auto found = std::find_if(file.shard.columns.begin(), file.shard.columns.end(),
+                                  [&](const ColumnTable& table) { return table.column.name == placed.places; });
+  ensure(found != file.shard.columns.end(), "placed values have a column that says where");
+  return *found;
+}
+
+/// The places of the records in `range`, each in its sequence.
+std::vector<std::int64_t> read_places(const OpenedFile& file, const ColumnTable& where, RecordRange range) {
+  const std::vector<std::int64_t>&begin = where.begin, &tokens = file.shard.record_begin;
+  for (const ValueTable::Stretch& stretch : where.values.stretches) {
+    if (stretch.type < ValueType::f16) continue;
+    throw Error(
+        ErrorCode::bad_data,
+        fmt::format("the column '{}' holds floating-point numbers; positions are whole numbers, from 0", where.column.name),
+        file.input.name);
+  }
+  const std::int64_t first = begin[range.first], count = begin[range.last] - first;
+  std::vector<std::int64_t> places(static_cast<std::size_t>(count));
+  where.values.read(first, count, ValueType::i64, reinterpret_cast<std::byte*>(places.data()));
+  for (std::size_t record = range.first; record < range.last; ++record) {
+    const std::int64_t length = tokens[record + 1] - tokens[record];
+    for (std::int64_t i = begin[record]; i < begin[record + 1]; ++i) {
+      const std::int64_t place = places[static_cast<std::size_t>(i - first)];
+      if (place >= 0 && place < length) continue;
+      fail_record(file, record,
+                  fmt::format("{}[{}] is {}; it is a position in a sequence of {} tokens", where.column.name,
+                              with_commas(i - begin[record]), place, with_commas(length)));
+    }
+  }
+  return places;
+}
+
+ColumnFacts scan_placed(const OpenedFile& file, const ColumnTable& table, RecordRange range, const FingerprintKeys& keys) {
+  const ColumnTable& where = table_of_places(file, table.column);
+  for (std::size_t record = range.first; record < range.last; ++record) {
+    const std::int64_t own = table.begin[record + 1] - table.begin[record],
+                       places = where.begin[record + 1] - where.begin[record];
+    if (own != places) fail_record(file, record, unequal_lists(table.column.name, own, where.column.name, places));
+  }
+  const std::vector<std::int64_t> places = read_places(file, where, range);
+  ColumnFacts facts;
+  std::size_t record = range.first;
+  std::int64_t at = table.begin[range.first];
+  const auto end = [&] { return table.begin[record + 1]; };
+  table.values.for_each_run(at, table.begin[range.last] - at, [&](ValueType type, const std::byte* values, std::int64_t count) {
+    if (type == ValueType::u64) check_below_2_63(table, record, values, count);
+    facts.add(type, values, count);
+    while (count > 0) {
+      while (end() == at) ++record;
+      const std::int64_t part = std::min(count, end() - at);
+      const auto own =
+          std::span(places).subspan(static_cast<std::size_t>(at - table.begin[range.first]), static_cast<std::size_t>(part));
+      facts.fingerprint += keys.of_placed(file.first_sequence + static_cast<SequenceId>(record), own, type, values);
+      values += part * info(type).bytes;
+      count -= part;
+      at += part;
+    }
+  });
+  if (holds_places(table.column)) facts.loss_tokens = static_cast<std::int64_t>(places.size());
+  return facts;
+}
+
 ColumnFacts scan_records(const OpenedFile& file, const ColumnTable& table, RecordRange range, const FingerprintKeys& keys) {
+  if (is_placed(table.column)) return scan_placed(file, table, range, keys);
   ColumnFacts facts;
   std::string text;  // of the record, as far as it has been read
   std::optional<std::size_t> text_record;
@@ -123,7 +196,8 @@ std::int64_t longest_of(const std::vector<OpenedFile>& files) {
   for (const OpenedFile& file : files) {
     for (const ColumnTable& table : file.shard.columns) {
       if (table.facts || table.column.kind == ColumnKind::sequence || table.column.kind == ColumnKind::text) continue;
-      const std::vector<std::int64_t>& begin = table.column.kind == ColumnKind::token ? file.shard.record_begin : table.begin;
+      const bool by_token = table.column.kind == ColumnKind::token || is_placed(table.column);
+      const std::vector<std::int64_t>& begin = by_token ? file.shard.record_begin : table.begin;
       for (std::size_t i = 0; i + 1 < begin.size(); ++i) longest = std::max(longest, begin[i + 1] - begin[i]);
     }
   }
@@ -157,6 +231,16 @@ void check_same_columns(const OpenedFile& first, const OpenedFile& other) {
                               "--columns {}:{}",
                               table.column.name, kind(found->column), first.input.name, kind(table.column), table.column.name,
                               kind(table.column)),
+                  other.input.name);
+    }
+    if (found->column.places != table.column.places) {
+      const auto goes_with = [](const Column& column) {
+        return is_placed(column) ? fmt::format("as many values as {}", column.places) : std::string("lists of its own length");
+      };
+      throw Error(ErrorCode::bad_data,
+                  fmt::format("the column '{0}' has {1} in the first records, and in {2} {3}; --columns aligned,{0}:list makes "
+                              "it one of its own length everywhere",
+                              table.column.name, goes_with(found->column), first.input.name, goes_with(table.column)),
                   other.input.name);
     }
   }
@@ -211,13 +295,25 @@ std::vector<ColumnFacts> run_column_pass(const std::vector<OpenedFile>& files, c
 
 namespace {
 
+/// The least of some places, or the greatest; `place` is that of those before, below 0 for none.
+void take_outermost(ValueType type, const std::byte* values, std::int64_t count, LossSide side, std::int64_t& place) {
+  visit_values(type, values, count, [&](auto typed) {
+    for (const auto value : typed) {
+      const auto found = static_cast<std::int64_t>(value);
+      if (place < 0 || (side == LossSide::start ? found < place : found > place)) place = found;
+    }
+  });
+}
+
 /// loss_places() of the records in `range`.
 std::vector<std::uint32_t> places_in(const OpenedFile& file, const ColumnTable& table, RecordRange range, LossSide side) {
   constexpr std::int64_t kNowhere = -1;
   std::vector<std::int64_t> places(range.last - range.first, kNowhere);
+  const bool listed = holds_places(table.column);  // the values say where
   for_each_record(file, table, range,
                   [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
                     std::int64_t& place = places[record - range.first];
+                    if (listed) return take_outermost(type, values, count, side, place);
                     if (side == LossSide::start && place != kNowhere) return;
                     const std::int64_t found = side == LossSide::start ? first_loss_token(table.column, type, values, count)
                                                                        : last_loss_token(table.column, type, values, count);
@@ -294,6 +390,7 @@ std::vector<Column> columns_of(const std::vector<OpenedFile>& files, const std::
   for (std::size_t c = 0; c < facts.size(); ++c) {
     Column column = files.front().shard.columns[c].column;
     column.type = column.kind == ColumnKind::text ? ValueType::u8 : packed_type(facts[c], fill_value(column));
+    if (holds_places(column) && column.type == ValueType::u8) column.type = ValueType::i32;  // they become slots of rows
     columns.push_back(std::move(column));
   }
   return columns;

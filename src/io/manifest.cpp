@@ -123,6 +123,7 @@ void write_columns(JsonWriter& json, const std::vector<Column>& columns) {
     json.member("name", column.name).member("dtype", info(column.type).name);
     json.member("alignment", kAlignments[static_cast<std::size_t>(column.alignment)]);
     json.member("per", kColumnKinds[static_cast<std::size_t>(column.kind)]);
+    if (is_placed(column)) json.member("places", column.places);
     json.end_object();
   }
   json.end_array();
@@ -169,6 +170,10 @@ std::string to_json(const Manifest& manifest) {
   json.member("position_start", manifest.position_start);
   json.member("derived", manifest.derived);
   json.member("compress", manifest.compress);
+  if (manifest.segment_width > 0) {
+    json.key("widths").begin_object(kOnOneLine);
+    json.member("entries", manifest.entry_width).member("segments", manifest.segment_width).end_object();
+  }
   write_columns(json, manifest.columns);
   write_names(json, "not_carried", manifest.not_carried);
   write_loss(json, manifest);
@@ -307,6 +312,14 @@ std::vector<Column> read_columns(const Json& list) {
     columns[i].type = kTypes[one_of(json.at("dtype"), type_names)];
     columns[i].alignment = static_cast<Alignment>(one_of(json.at("alignment"), kAlignments));
     columns[i].kind = static_cast<ColumnKind>(one_of(json.at("per"), kColumnKinds));
+    if (json.has("places")) columns[i].places = json.at("places").as_string();
+  }
+  for (std::size_t i = 0; i < columns.size(); ++i) {
+    if (!is_placed(columns[i])) continue;
+    const auto where = std::find_if(columns.begin(), columns.end(), [&](const Column& c) { return c.name == columns[i].places; });
+    const bool sound = where != columns.end() && holds_places(*where) && columns[i].kind == ColumnKind::list &&
+                       where->kind == ColumnKind::list && (where->type == ValueType::i32 || where->type == ValueType::i64);
+    if (!sound) list.at(i).at("places").fail("expected a list of this dataset that holds slots, as i32 or i64, for a list");
   }
   return columns;
 }
@@ -350,6 +363,11 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   manifest.position_start = json.at("position_start").as_int(0, kMaxId);
   manifest.derived = json.at("derived").as_bool();
   manifest.compress = json.at("compress").as_string();
+  if (json.has("widths")) {
+    constexpr std::int64_t kMostValues = std::numeric_limits<Length>::max();
+    manifest.entry_width = json.at("widths").at("entries").as_int(0, kMostValues);
+    manifest.segment_width = json.at("widths").at("segments").as_int(1, kMostValues);
+  }
   manifest.columns = read_columns(json.at("columns"));
   manifest.not_carried = strings(json.at("not_carried"));
   if (json.has("loss")) {
@@ -357,9 +375,9 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
     const Json column = loss.at("column");
     manifest.loss_column = column.as_string();
     const bool is_there = std::any_of(manifest.columns.begin(), manifest.columns.end(), [&](const Column& carried) {
-      return carried.name == manifest.loss_column && carried.kind == ColumnKind::token;
+      return carried.name == manifest.loss_column && (carried.kind == ColumnKind::token || holds_places(carried));
     });
-    if (!is_there) column.fail(fmt::format("'{}' is no column with a value for each token", manifest.loss_column));
+    if (!is_there) column.fail(fmt::format("'{}' is no column with a value for each token, or of tokens", manifest.loss_column));
     manifest.source_loss_tokens = read_count(loss, "source_tokens");
     manifest.loss_tokens = read_count(loss, "tokens");
   }

@@ -44,6 +44,35 @@ class NativeRows final : public RowReader {
   const PackedArray ids_;
 };
 
+/// NumPy arrays, one a column.
+class NpyRows final : public RowReader {
+ public:
+  NpyRows(const OutputRules& rules, std::vector<PackedArray> arrays) : arrays_(std::move(arrays)) {
+    for (std::size_t c = 0; c < arrays_.size(); ++c) {
+      const bool fits = arrays_[c].type() == rules.columns[c].type && arrays_[c].rows() == arrays_.front().rows() &&
+                        arrays_[c].shape().size() == 2 && arrays_[c].row_elements() == rules.width(rules.columns[c].source);
+      if (!fits)
+        throw Error(ErrorCode::bad_data, "not of the shape and type that its rows have by the manifest", arrays_[c].path());
+    }
+  }
+
+  std::int64_t rows() const override { return arrays_.front().rows(); }
+
+  std::vector<ListValues> read(std::int64_t first, std::int64_t count) const override {
+    check_row_range(first, count, rows(), arrays_.front().path());
+    std::vector<ListValues> columns;
+    for (const PackedArray& array : arrays_) {
+      ByteBuffer bytes(static_cast<std::size_t>(count * array.row_elements() * info(array.type()).bytes));
+      array.read_bytes(first, bytes);
+      columns.push_back(rows_of_ids(count, static_cast<Length>(array.row_elements()), std::move(bytes)));
+    }
+    return columns;
+  }
+
+ private:
+  const std::vector<PackedArray> arrays_;
+};
+
 /// An index of Megatron's in which every row is one sequence and one document, the rows back to back.
 class MegatronIndex {
  public:
@@ -166,8 +195,29 @@ OutputRules rules_of(const Manifest& manifest, const std::string& shown) {
   rules.row_tokens = manifest.row_tokens;
   rules.position_start = static_cast<std::uint32_t>(manifest.position_start);
   rules.eos_id = static_cast<std::uint32_t>(manifest.eos_id.value_or(0));
+  rules.entry_width = manifest.entry_width;
+  rules.segment_width = manifest.segment_width;
   return rules;
 }
+
+namespace {
+
+/// The array of each column: PREFIX.COLUMN.npy.
+std::vector<PackedArray> open_arrays(const PackedDataset& dataset, const ManifestShard& shard, const OutputRules& rules) {
+  std::vector<PackedArray> arrays;
+  for (const OutputColumn& column : rules.columns) {
+    const std::string suffix = fmt::format(".{}.npy", column.name);
+    const auto file = std::find_if(shard.trainer_files.begin(), shard.trainer_files.end(),
+                                   [&](const ManifestFile& listed) { return listed.name.ends_with(suffix); });
+    if (file == shard.trainer_files.end())
+      throw Error(ErrorCode::bad_data, fmt::format("the manifest lists no file with its {}", column.name),
+                  dataset.folder() + "/" + shard.folder);
+    arrays.emplace_back(dataset.trainer_path(file->name));
+  }
+  return arrays;
+}
+
+}  // namespace
 
 std::unique_ptr<RowReader> open_rows(const PackedDataset& dataset, const ManifestShard& shard, const OutputRules& rules) {
   check_container(rules.container);
@@ -175,6 +225,7 @@ std::unique_ptr<RowReader> open_rows(const PackedDataset& dataset, const Manifes
   if (shard.trainer_files.empty()) {
     throw Error(ErrorCode::bad_data, "the manifest lists no file with its rows", dataset.folder() + "/" + shard.folder);
   }
+  if (rules.container == Container::npy) return std::make_unique<NpyRows>(rules, open_arrays(dataset, shard, rules));
   const std::string path = dataset.trainer_path(shard.trainer_files.front().name);  // of Megatron's the .bin
   if (rules.container == Container::arrow) return open_arrow_rows(rules, path);
   if (rules.container == Container::parquet) return open_parquet_rows(rules, path);

@@ -254,6 +254,20 @@ class Stage {
   ProgressSink& progress_;
 };
 
+/// Formats without columns of lists have none that --positions-columns could mean.
+void check_positions_columns(const std::vector<OpenedFile>& files, const ReadOptions& options) {
+  for (const OpenedFile& file : files) {
+    if (file.records() == 0) continue;
+    for (const std::string& name : options.positions_columns) {
+      const bool carried = std::any_of(file.shard.columns.begin(), file.shard.columns.end(),
+                                       [&](const ColumnTable& table) { return table.column.name == name; });
+      if (!carried)
+        throw Error(ErrorCode::usage, fmt::format("--positions-columns {}: no such lists are read from it", name),
+                    file.input.name);
+    }
+  }
+}
+
 /// The column that tells the loss. \throws Error{usage}
 std::size_t find_loss(const std::vector<Column>& columns, const std::set<std::string>& not_carried) {
   if (const int loss = loss_column(columns); loss >= 0) return static_cast<std::size_t>(loss);
@@ -278,10 +292,14 @@ std::int64_t total_bytes(const std::vector<InputFile>& inputs) {
 ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOptions& asked, const ScanNeeds& needs,
                           const RunContext& context) {
   ReadOptions options = asked;
-  if (!needs.columns) options.columns = {.which = ColumnChoice::Which::none, .names = {}};
+  if (!needs.columns) {
+    options.columns = {.which = ColumnChoice::Which::none, .names = {}};
+    options.positions_columns.clear();
+  }
   const std::vector<InputFile> list = list_inputs(inputs, asked);
   const Stage stage(context.progress, "scanning", total_bytes(list), "bytes");
   std::vector<OpenedFile> files = open_all(list, options, needs, context);
+  check_positions_columns(files, options);
   std::optional<EndIds> end_ids;
   if (needs.ends) end_ids = {options.bos_id, options.eos_id};
   std::vector<FileStamp> all_stamps;

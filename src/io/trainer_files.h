@@ -12,8 +12,11 @@
 
 namespace shardpack {
 
-/// Number `number` of `count` files or, of Megatron, of pairs: "data-00000-of-00004.arrow".
+/// Number `number` of `count` files or, of Megatron and NumPy arrays, of what they begin with: "data-00000-of-00004.arrow".
 std::string trainer_file_name(const OutputRules& rules, std::int64_t number, std::int64_t count);
+
+/// The files that these are of, sorted.
+std::vector<std::string> trainer_file_parts(const OutputRules& rules, const std::string& name);
 
 /// As RowSink: encode() is thread-safe and does the work, write() takes the blocks in row order.
 class TrainerFiles {
@@ -25,9 +28,13 @@ class TrainerFiles {
   virtual std::vector<ManifestFile> finish() = 0;
 };
 
-/// Creates the files `name` in `folder`. \throws Error{io}, Error{limit} for a container that this program was built without
-std::unique_ptr<TrainerFiles> make_trainer_files(const OutputRules& rules, const std::string& folder, const std::string& name);
+/// Creates the files `name` in `folder` for so many rows. \throws Error{io}, Error{limit} for a container that this program was
+/// built without
+std::unique_ptr<TrainerFiles> make_trainer_files(const OutputRules& rules, const std::string& folder, const std::string& name,
+                                                 std::int64_t rows);
 
+std::unique_ptr<TrainerFiles> make_npy_files(const OutputRules& rules, const std::string& folder, const std::string& name,
+                                             std::int64_t rows);
 std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules& rules, const std::string& folder, const std::string& name);
 std::unique_ptr<TrainerFiles> make_parquet_file(const OutputRules& rules, const std::string& folder, const std::string& name);
 std::unique_ptr<TrainerFiles> make_megatron_files(const OutputRules& rules, const std::string& folder, const std::string& name);

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "io/arrow_support.h"
@@ -17,8 +18,9 @@ class TrainerSink final : public RowSink {
       : rules_(rules),
         index_(index),
         columns_(plan.columns),
+        rows_(plan.rows),
         map_(make_native_sink(map_plan(std::move(plan)))),
-        files_(make_trainer_files(rules, trainer_folder, name)) {}
+        files_(make_trainer_files(rules, trainer_folder, name, rows_)) {}
 
   EncodedBlock encode(RowBlock&& block) const override {
     TrainerRows rows = trainer_rows(block, rules_, columns_, index_);
@@ -62,6 +64,7 @@ class TrainerSink final : public RowSink {
   const OutputRules& rules_;
   const SequenceIndex& index_;
   const std::vector<Column> columns_;  // the dataset's
+  const std::int64_t rows_;
   const std::unique_ptr<RowSink> map_;
   const std::unique_ptr<TrainerFiles> files_;
   std::vector<ManifestFile> trainer_files_;
@@ -74,7 +77,7 @@ std::string trainer_file_name(const OutputRules& rules, std::int64_t number, std
   const std::string place = fmt::format("{:05}-of-{:05}", number, count);
   switch (rules.container) {
     case Container::npy:
-      break;
+      return fmt::format("train-{}", place);
     case Container::arrow:
       return fmt::format("data-{}.arrow", place);
     case Container::parquet:
@@ -83,6 +86,15 @@ std::string trainer_file_name(const OutputRules& rules, std::int64_t number, std
       return fmt::format("train-{}", place);
   }
   return {};
+}
+
+std::vector<std::string> trainer_file_parts(const OutputRules& rules, const std::string& name) {
+  if (rules.container == Container::megatron) return {name + ".bin", name + ".idx"};
+  if (rules.container != Container::npy) return {name};
+  std::vector<std::string> parts;
+  for (const OutputColumn& column : rules.columns) parts.push_back(fmt::format("{}.{}.npy", name, column.name));
+  std::sort(parts.begin(), parts.end());
+  return parts;
 }
 
 void check_container(Container container) {
@@ -96,8 +108,10 @@ void check_container(Container container) {
   }
 }
 
-std::unique_ptr<TrainerFiles> make_trainer_files(const OutputRules& rules, const std::string& folder, const std::string& name) {
+std::unique_ptr<TrainerFiles> make_trainer_files(const OutputRules& rules, const std::string& folder, const std::string& name,
+                                                 std::int64_t rows) {
   check_container(rules.container);
+  if (rules.container == Container::npy) return make_npy_files(rules, folder, name, rows);
   if (rules.container == Container::arrow) return make_arrow_file(rules, folder, name);
   if (rules.container == Container::parquet) return make_parquet_file(rules, folder, name);
   return make_megatron_files(rules, folder, name);

@@ -30,6 +30,20 @@ bool is_packed_dataset(const std::string& path) {
          fs::is_regular_file(fs::path(path) / kManifestName, ignored);
 }
 
+/// Where a list of tokens says which take part: how many each row has.
+void add_listed_losses(const PackedDataset& dataset, const ManifestShard& shard, const Column& column,
+                       std::vector<std::int64_t>& losses) {
+  const PackedArray array = dataset.open_array(shard, column.name + std::string(kOffsetsSuffix));
+  const std::vector<std::int64_t> values = array.read_all<std::int64_t>(),
+                                  rows = dataset.open_array(shard, "row_offsets").read_all<std::int64_t>();
+  const auto segments = static_cast<std::int64_t>(values.size()) - 1;
+  for (std::size_t row = 0; row + 1 < rows.size(); ++row) {
+    if (rows[row] < 0 || rows[row] > rows[row + 1] || rows[row + 1] > segments)
+      throw Error(ErrorCode::bad_data, "not a list for each segment; shardpack verify tells more", array.path());
+    losses.push_back(values[static_cast<std::size_t>(rows[row + 1])] - values[static_cast<std::size_t>(rows[row])]);
+  }
+}
+
 /// Appends the tokens of each row of a shard that take part in the loss: those that the trainer learns, where a preset hides
 /// some.
 void add_row_losses(const PackedDataset& dataset, const ManifestShard& shard, const RunContext& context,
@@ -39,6 +53,7 @@ void add_row_losses(const PackedDataset& dataset, const ManifestShard& shard, co
   const std::int64_t row_tokens = manifest.row_tokens, step = std::max<std::int64_t>(1, kBlockValues / row_tokens);
   if (const int loss = loss_column(manifest.columns); dataset.has_array(shard, manifest.loss_column) && loss >= 0) {
     const Column& column = manifest.columns[static_cast<std::size_t>(loss)];
+    if (holds_places(column)) return add_listed_losses(dataset, shard, column, losses);
     const PackedArray array = dataset.open_array(shard, column.name);
     if (array.rows() != shard.rows || array.row_elements() != row_tokens || array.type() != column.type) {
       throw Error(ErrorCode::bad_data, "not a value for each slot; shardpack verify tells more", array.path());

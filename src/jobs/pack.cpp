@@ -18,6 +18,7 @@
 #include "jobs/pack_settings.h"
 #include "jobs/partitions.h"
 #include "jobs/resumable.h"
+#include "jobs/row_widths.h"
 #include "jobs/step_meter.h"
 #include "jobs/tail.h"
 #include "jobs/trainer_extras.h"
@@ -75,6 +76,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
 
   PackResult result;
   result.manifest = describe(options, scanned, partitions, totals, tail);
+  settle_widths(options, *scanned.source, partitions, planning, result.manifest, context);
   result.strategies = totals.strategies;
   result.dynamic_padding_slots = expected_dynamic_slots(totals.lengths, 64);
   result.shuffle_window_tokens = totals.largest_partition_tokens;

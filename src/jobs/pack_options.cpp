@@ -1,6 +1,7 @@
 #include "jobs/pack_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -42,6 +43,9 @@ void check_preset(const PackOptions& options) {
     refuse_with("--segment-multiple, --cp, --tp and --sp",
                 "leave gaps between segments, and its files cannot say where they are");
   if (options.tail == Tail::fill && preset.ragged) refuse_with("--tail fill", "has no meaning: its rows hold no padding");
+  if (options.max_predictions && preset.positions_column.empty())
+    refuse_with("--max-predictions", "has no meaning: there is no fixed number of masked tokens a row");
+  if (options.max_predictions.value_or(0) < 0) refuse("--max-predictions counts masked tokens, from 0");
   if (preset.slot_rule == SlotRule::targets && options.packer == "concat")
     refuse_with("--packer concat", "has no meaning: a row holds more tokens than it has slots");
   if (is_native(preset)) return;
@@ -59,6 +63,8 @@ PackOptions with_preset(PackOptions options) {
   options.container = chosen_container(preset, options.container);
   if (preset.ends_in_eos) options.policy.append_eos = true;
   options.policy.slot_rule = preset.slot_rule;
+  if (!preset.positions_column.empty() && options.read.positions_columns.empty())
+    options.read.positions_columns = {std::string(preset.positions_column)};
   if (!options.pad_id) options.pad_id = preset.ends_in_eos ? options.read.eos_id.value_or(0) : 0;
   return options;
 }
@@ -154,6 +160,8 @@ std::vector<RecordedOption> recorded_read_options(const ReadOptions& read) {
           {"split", read.split.empty() ? "null" : text(read.split)},
           {"ids_column", text(read.ids_column)},
           {"columns", text(to_text(read.columns))},
+          {"positions_columns",
+           read.positions_columns.empty() ? "null" : text(fmt::format("{}", fmt::join(read.positions_columns, ",")))},
           {"unit", text(read.unit == Unit::document ? "document" : "sequence")},
           {"null_row", text(read.null_row == NullRow::error ? "error" : "drop")},
           {"dtype", optional_type(read.dtype, "null")},
@@ -184,6 +192,7 @@ std::vector<RecordedOption> recorded_options(const PackOptions& options) {
   add("for", text(options.preset));
   add("as", options.container ? text(info(*options.container).name) : "null");
   add("allow_inner_eos", flag(options.allow_inner_eos));
+  add("max_predictions", options.max_predictions ? number(*options.max_predictions) : "null");
   add("pad_id", number(options.pad_id.value_or(0)));
   add("position_start", number(options.position_start));
   add("id_dtype", optional_type(options.id_type, "\"auto\""));

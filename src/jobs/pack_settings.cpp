@@ -21,6 +21,8 @@ OutputRules rules_of_output(const PackOptions& options, const Manifest& manifest
   rules.row_tokens = manifest.row_tokens;
   rules.position_start = static_cast<std::uint32_t>(options.position_start);
   rules.eos_id = static_cast<std::uint32_t>(options.read.eos_id.value_or(0));
+  rules.entry_width = manifest.entry_width;
+  rules.segment_width = manifest.segment_width;
   rules.refuses_inner_eos = preset.ends_in_eos && !options.allow_inner_eos;
   const std::int64_t largest = std::max({manifest.id_max, manifest.pad_id, options.read.eos_id.value_or(0)});
   if (!rules.native() && largest > std::numeric_limits<std::int32_t>::max()) {

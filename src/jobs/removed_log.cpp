@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "core/column_values.h"
+#include "core/placed_values.h"
 #include "core/row_block.h"
 #include "exec/ordered_map.h"
 #include "io/json.h"
@@ -38,6 +39,29 @@ struct Sums {
   std::array<std::int64_t, kRemovalCauses.size()> loss_tokens{};
 };
 
+/// What the removed tokens have of column number `places` and of those that go with it.
+void add_placed(const Chunk& chunk, const SequenceSource& source, const DatasetKeys& keys, std::size_t places, bool tell_loss,
+                Sums& sums) {
+  std::vector<TokenRun> runs;
+  for (const TokenRequest& request : chunk.requests) runs.push_back({request.sequence, request.first_token, request.tokens});
+  const PlacedReader reader(source, places, runs);
+  const std::span<const std::int64_t> all(reader.places());
+  for (std::size_t c = 0; c < source.columns().size(); ++c) {
+    const Column& column = source.columns()[c];
+    if (column.places != source.columns()[places].name) continue;
+    const ByteBuffer values = reader.read(c);
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      const std::int64_t first = reader.begin()[r], count = reader.begin()[r + 1] - first;
+      sums.fingerprint += keys.columns[c].of_placed(runs[r].sequence,
+                                                    all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
+                                                    column.type, values.data() + first * info(column.type).bytes);
+    }
+  }
+  if (!tell_loss) return;
+  for (std::size_t r = 0; r < runs.size(); ++r)
+    sums.loss_tokens[static_cast<std::size_t>(chunk.causes[r])] += reader.begin()[r + 1] - reader.begin()[r];
+}
+
 Sums sums_of(const Chunk& chunk, const SequenceSource& source, const DatasetKeys& keys) {
   Sums sums;
   const std::int64_t tokens = chunk.requests.back().destination + chunk.requests.back().tokens;
@@ -55,6 +79,10 @@ Sums sums_of(const Chunk& chunk, const SequenceSource& source, const DatasetKeys
   for (std::size_t c = 0; c < columns.size(); ++c) {
     const Column& column = columns[c];
     const int bytes = info(column.type).bytes;
+    if (is_placed(column)) {
+      if (holds_places(column)) add_placed(chunk, source, keys, c, static_cast<int>(c) == loss, sums);
+      continue;
+    }
     if (column.kind != ColumnKind::token) {
       const ColumnValues values = source.read_values(c, chunk.sequences);
       for (std::size_t i = 0; i < chunk.sequences.size(); ++i) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "core/placed_values.h"
 #include "core/row_check.h"
 #include "exec/ordered_map.h"
 #include "io/trainer_files.h"
@@ -14,8 +15,8 @@ namespace shardpack {
 
 namespace {
 
-/// Tokens of one block: large enough to keep writes long, small enough that the blocks in flight of two threads take some 20 MB. Fixed, because a
-/// block is also a compressed frame.
+/// Tokens of one block: large enough to keep writes long, small enough that the blocks in flight of two threads take some 20 MB.
+/// Fixed, because a block is also a compressed frame.
 constexpr std::int64_t kBlockTokens = std::int64_t{1} << 19;
 
 struct RowRange {
@@ -39,7 +40,7 @@ void count_values(const SequenceSource& source, const OrderedRows& rows, std::in
     if (kind != ColumnKind::list && kind != ColumnKind::text) continue;
     for (std::int64_t row = first; row < first + count; ++row) {
       for (const std::int32_t item : rows.rows.row(row))
-        values[c] += source.value_count(c, rows.items[static_cast<std::size_t>(item)].sequence);
+        values[c] += value_count(source, c, rows.items[static_cast<std::size_t>(item)]);
     }
   }
 }
@@ -61,6 +62,13 @@ int RewriteSettings::slot_bytes() const {
     slot_bytes += stored ? info(columns[c].type).bytes : 0;
   }
   return slot_bytes;
+}
+
+std::int64_t RewriteSettings::row_bytes() const {
+  std::int64_t fixed_bytes = 0;
+  for (const OutputColumn& column : output.columns)
+    fixed_bytes += is_fixed_width(column.source) ? output.width(column.source) * info(column.type).bytes : 0;
+  return std::int64_t{row_room()} * slot_bytes() + fixed_bytes;
 }
 
 std::int64_t RewriteSettings::rows_per_shard() const { return std::max<std::int64_t>(1, shard_bytes / row_bytes()); }

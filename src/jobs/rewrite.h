@@ -40,8 +40,8 @@ struct RewriteSettings {
 
   /// Tokens that a row has room for: its slots, and those of each segment that take none.
   Length row_room() const { return row_tokens + unslotted * max_segments_in_row; }
-  int slot_bytes() const;  ///< of the arrays with a value for each slot, uncompressed
-  std::int64_t row_bytes() const { return std::int64_t{row_room()} * slot_bytes(); }
+  int slot_bytes() const;               ///< of the arrays with a value for each slot, uncompressed
+  std::int64_t row_bytes() const;       ///< of all arrays with the same number of values in every row
   std::int64_t rows_per_shard() const;  ///< at least 1
 };
 

@@ -38,7 +38,7 @@ void write_trainer_extras(const StagedOutput& staged, const RewriteSettings& set
   const OutputRules& rules = settings.output;
   if (rules.native()) return;
   if (manifest.shards.empty()) {
-    manifest.trainer_files = make_trainer_files(rules, staged.trainer_folder(), trainer_file_name(rules, 0, 1))->finish();
+    manifest.trainer_files = make_trainer_files(rules, staged.trainer_folder(), trainer_file_name(rules, 0, 1), 0)->finish();
   }
   std::vector<ManifestFile> files = manifest.trainer_files;
   for (const ManifestShard& shard : manifest.shards)

@@ -68,6 +68,10 @@ class LayoutMaker {
     PartitionLayout layout;
     layout.destination.resize(pieces_.size());
     layout.leads.resize(pieces_.size());
+    layout.values.resize(counts_.size());
+    for (std::size_t c = 0; c < counts_.size(); ++c) {
+      if (is_placed(spool_.columns[c].column)) layout.values[c].resize(pieces_.size());
+    }
     layout.place.assign(removed.size(), kNowhere);
     std::size_t file = 0;
     auto next = order.begin();
@@ -106,7 +110,13 @@ class LayoutMaker {
     for (std::size_t c = 0; c < counts_.size(); ++c) {
       if (!is_listed(spool_.columns[c].column)) continue;
       std::vector<std::int64_t>& begin = spool_.columns[c].begin;
-      begin.push_back(begin.back() + (segments.empty() ? 0 : counts_[c][segments.front()]));
+      const bool placed = is_placed(spool_.columns[c].column);
+      std::int64_t value = begin.back();
+      for (const std::uint32_t segment : segments) {
+        if (placed) layout.values[c][segment] = value;
+        if (placed || segment == segments.front()) value += counts_[c][segment];
+      }
+      begin.push_back(value);
     }
     if (layout.runs.empty() || layout.runs.back().file != file) layout.runs.push_back({file, place, place});
     layout.runs.back().last = std::int64_t{place} + 1;

@@ -23,8 +23,9 @@ struct FileRun {
 /// record of the partition: 4 bytes.
 struct PartitionLayout {
   std::vector<std::int64_t> destination;  // by segment: its first token's number
-  std::vector<bool> leads;           // by segment: the first piece of its record, which brings what the record has as a whole
-  std::vector<std::uint32_t> place;  // by record of the partition: its number among those that come back
+  std::vector<bool> leads;  // by segment: the first piece of its record, which brings what the record has as a whole
+  std::vector<std::vector<std::int64_t>> values;  // by column whose values belong to tokens, by segment: its first one's number
+  std::vector<std::uint32_t> place;               // by record of the partition: its number among those that come back
   std::vector<FileRun> runs;
   std::int64_t empty = 0;  // records without tokens that come back
 };

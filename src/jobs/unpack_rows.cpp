@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "core/placed_values.h"
 #include "exec/ordered_map.h"
 #include "io/packed_rows.h"
 
@@ -30,7 +32,7 @@ class BlockScatter {
       for (std::int64_t s = block.row_begin[static_cast<std::size_t>(row)];
            s < block.row_begin[static_cast<std::size_t>(row) + 1]; ++s) {
         const RowSegment& segment = block.segments[static_cast<std::size_t>(s)];
-        total += take_segment(block, static_cast<std::size_t>(s), slot + (segment.added & kAddedBos));
+        total += take_segment(block, static_cast<std::size_t>(s), row, slot + (segment.added & kAddedBos));
         slot += segment.slots;
       }
     }
@@ -39,7 +41,7 @@ class BlockScatter {
 
  private:
   /// \param slot  of its first source token, in the block
-  Fingerprint take_segment(const RowBlock& block, std::size_t s, std::int64_t slot) const {
+  Fingerprint take_segment(const RowBlock& block, std::size_t s, std::int64_t row, std::int64_t slot) const {
     const RowSegment& segment = block.segments[s];
     const SequenceId sequence = setup_.first_sequence[static_cast<std::size_t>(segment.file)] + segment.record;
     const auto number = static_cast<std::size_t>(first_segment_ + block.first_segment) + s;
@@ -53,6 +55,11 @@ class BlockScatter {
       const FingerprintKeys& keys = setup_.keys.columns[c];
       if (values.column.kind == ColumnKind::token) {
         total += copy_tokens(values.file, values.column.type, keys, block.columns[c].bytes, segment, sequence, slot, destination);
+        continue;
+      }
+      if (is_placed(values.column)) {
+        const std::int64_t token_0 = slot - row * block.row_tokens - segment.first_token;
+        total += copy_placed(c, block, s, token_0, sequence, layout_.values[c][number]);
         continue;
       }
       if (counts_whole_sequence(segment.first_token, segment.tokens, setup_.single_segments))
@@ -69,6 +76,37 @@ class BlockScatter {
         static_cast<std::size_t>(slot * width), static_cast<std::size_t>(segment.tokens) * static_cast<std::size_t>(width));
     file.write_at(destination * width, bytes);
     return keys.of(sequence, segment.first_token, type, bytes.data(), segment.tokens);
+  }
+
+  /// Values that belong to tokens; slots become places of the record again.
+  /// \param token_0  the slot of the record's first token, if it were in the row
+  Fingerprint copy_placed(std::size_t c, const RowBlock& block, std::size_t s, std::int64_t token_0, SequenceId sequence,
+                          std::int64_t destination) const {
+    const RecordSpool::Values& values = spool_.columns[c];
+    const std::span<const Column> columns = setup_.dataset.manifest().columns;
+    const std::size_t where = places_column(columns, values.column);
+    const auto part = [&](std::size_t column) {
+      const ColumnValues& stored = block.columns[column];
+      const auto bytes = static_cast<std::size_t>(info(columns[column].type).bytes);
+      return std::span(stored.bytes)
+          .subspan(static_cast<std::size_t>(stored.begin[s] - stored.begin.front()) * bytes,
+                   static_cast<std::size_t>(stored.begin[s + 1] - stored.begin[s]) * bytes);
+    };
+    std::vector<std::int64_t> places = whole_numbers(columns[where].type, part(where));
+    const RowSegment& segment = block.segments[s];
+    for (std::int64_t& place : places) {
+      place -= token_0;
+      if (place < segment.first_token || place - segment.first_token >= segment.tokens)
+        fail_to_unpack(columns[where].name, "a slot that has no token of its segment");
+    }
+    const int width = info(values.column.type).bytes;
+    const std::span<const std::byte> stored = part(c);
+    ByteBuffer own(stored.begin(), stored.end());
+    if (own.size() != places.size() * static_cast<std::size_t>(width))
+      fail_to_unpack(values.column.name, "not a value for each slot");
+    if (c == where) store_whole_numbers(places, values.column.type, own);
+    values.file.write_at(destination * width, own);
+    return setup_.keys.columns[c].of_placed(sequence, places, values.column.type, own.data());
   }
 
   void copy_whole(const RecordSpool::Values& values, const ColumnValues& stored, std::size_t s, std::uint32_t place) const {

@@ -81,6 +81,8 @@ ReadOptions recorded_read_options(const RecordedOptions& options) {
       unknown_value("columns", columns.as_string());
     }
   }
+  if (const Json positions = option(options, "positions_columns"); !positions.is_null())
+    read.positions_columns = parse_positions_columns(positions.as_string());
   read.eos_id = optional_number(option(options, "eos_id"));
   read.bos_id = optional_number(option(options, "bos_id"));
   read.limit = optional_number(option(options, "limit")).value_or(0);

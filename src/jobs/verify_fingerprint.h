@@ -25,6 +25,13 @@ class FingerprintRecount {
   /// std::int32_t, std::int64_t, float or double.
   template <class Value>
   Fingerprint of(SequenceId record, std::int64_t first_position, std::span<const Value> values) const;
+  /// Of values that belong to one token each of the record: `places[i]`.
+  template <class Value>
+  Fingerprint of_placed(SequenceId record, std::span<const std::int64_t> places, std::span<const Value> values) const {
+    Fingerprint total;
+    for (std::size_t i = 0; i < places.size(); ++i) total += of(record, places[i], values.subspan(i, 1));
+    return total;
+  }
   /// Of a whole text.
   Fingerprint of_text(SequenceId record, std::string_view text) const;
 

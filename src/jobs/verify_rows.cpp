@@ -282,6 +282,7 @@ class RowCheck {
       const auto slots = static_cast<std::size_t>(rows_.column_slots);
       return check_values(number, values.subspan(static_cast<std::size_t>(row_) * slots, slots), first_piece, rows_.shard);
     }
+    if (is_placed(column)) return check_placed(number, values, first_piece);
     for (std::size_t s = 0; s < segments_.size(); ++s) {
       const PlacedPiece& piece = result_.pieces[first_piece + s];
       // It counts with the segment of the sequence's first token; one of an added BOS alone may come before.
@@ -298,6 +299,62 @@ class RowCheck {
                                        ? recount.of_text(piece.sequence, {reinterpret_cast<const char*>(own.data()), own.size()})
                                        : recount.of(piece.sequence, 0, own);
     }
+  }
+
+  /// A column whose values belong to tokens, by the slots that another one, or itself, gives.
+  template <class Value>
+  void check_placed(std::size_t number, std::span<const Value> values, std::size_t first_piece) {
+    const Column& column = rules_.columns[number];
+    const StoredColumn& stored = rows_.columns[number];
+    const std::size_t where = where_of(column);
+    const StoredColumn& slots = rows_.columns[where];
+    for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const std::size_t segment = first_segment() + s;
+      const std::int64_t begin = stored.offsets[segment] - stored.offsets.front(),
+                         count = stored.offsets[segment + 1] - stored.offsets[segment],
+                         first_slot = slots.offsets[segment] - slots.offsets.front(),
+                         slot_count = slots.offsets[segment + 1] - slots.offsets[segment];
+      if (count != slot_count) {
+        report("column", fmt::format("{}: segment {} has {} values for {} of {}", column.name, s + 1, count, slot_count,
+                                     rules_.columns[where].name));
+        continue;
+      }
+      const PlacedPiece& piece = result_.pieces[first_piece + s];
+      const std::int64_t token_0 = segments_[s].begin + ((segments_[s].added & kAddedBos) != 0 ? 1 : 0) - piece.first_token;
+      places_.clear();
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t place = slot_at(where, first_slot + i) - token_0;
+        if (place < piece.first_token || place - piece.first_token >= piece.tokens) {
+          report("column", fmt::format("{}: segment {}: slot {} has no token of it", rules_.columns[where].name, s + 1,
+                                       slot_at(where, first_slot + i)));
+          places_.clear();
+          break;
+        }
+        places_.push_back(place);
+      }
+      if (static_cast<std::int64_t>(places_.size()) != count) continue;
+      const FingerprintRecount& recount = recounts_[number + 1];
+      const std::span<const std::int64_t> places(places_);
+      result_.facts.fingerprint +=
+          number == where ? recount.of_placed(piece.sequence, places, places)
+                          : recount.of_placed(piece.sequence, places,
+                                              values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)));
+      if (column.name == rules_.loss_column) result_.facts.loss_tokens += count;
+    }
+  }
+
+  /// The number of the column that says where its values belong; the manifest has one.
+  std::size_t where_of(const Column& column) const {
+    std::size_t number = 0;
+    while (rules_.columns[number].name != column.places) ++number;
+    return number;
+  }
+
+  /// Value number `i` of the block of a column of slots.
+  std::int64_t slot_at(std::size_t column, std::int64_t i) const {
+    const std::byte* const bytes = rows_.columns[column].bytes.data();
+    if (rules_.columns[column].type == ValueType::i64) return reinterpret_cast<const std::int64_t*>(bytes)[i];
+    return reinterpret_cast<const std::int32_t*>(bytes)[i];
   }
 
   /// A column with a value for every slot of the row. \param file  that has it
@@ -448,6 +505,7 @@ class RowCheck {
   std::vector<SlotRun> runs_;                           // the same, as a trainer's row has them
   std::vector<Length> lengths_;
   std::optional<TrainerRowCheck> trainer_;
+  std::vector<std::int64_t> places_;
   CheckedRows result_;
 };
 

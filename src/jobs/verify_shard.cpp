@@ -100,8 +100,8 @@ void ShardFiles::open_trainer_files(const PackedDataset& dataset, const std::set
 
 /// The trainer's files are those of this shard, all there, and can be read.
 bool ShardFiles::trainer_rows_open(const PackedDataset& dataset, const std::string& trainer_name, IssueList& issues) {
-  std::vector<std::string> names, expected{trainer_name};
-  if (output_.container == Container::megatron) expected = {trainer_name + ".bin", trainer_name + ".idx"};
+  const std::vector<std::string> expected = trainer_file_parts(output_, trainer_name);
+  std::vector<std::string> names;
   std::size_t there = 0;
   for (const ManifestFile& file : listed_.trainer_files) {
     names.push_back(file.name);

@@ -14,6 +14,9 @@ TrainerRowCheck::TrainerRowCheck(const RowRules& rules)
 
 bool TrainerRowCheck::take(const StoredRows& rows, std::int64_t row, std::span<const SlotRun> segments, IssueList& issues) {
   segments_ = segments;
+  rows_ = &rows;
+  row_in_block_ = row;
+  first_segment_ = static_cast<std::size_t>(rows.offsets[static_cast<std::size_t>(row)] - rows.offsets.front());
   file_ = rows.slots_file;
   number_ = rows.first_row + row;
   issues_ = &issues;
@@ -21,10 +24,10 @@ bool TrainerRowCheck::take(const StoredRows& rows, std::int64_t row, std::span<c
   row_.take(rows.trainer, row);
   if (!widths_fit()) return false;
   if (row_.states_labels()) {
-    const std::size_t first = static_cast<std::size_t>(rows.offsets[static_cast<std::size_t>(row)] - rows.offsets.front());
     if (output_.keeps_first_values) {
       const auto width = static_cast<std::size_t>(info(label_column_->type).bytes);
-      widen_values(label_column_->type, rows.first_labels.subspan(first * width, segments.size() * width), first_values_);
+      widen_values(label_column_->type, rows.first_labels.subspan(first_segment_ * width, segments.size() * width),
+                   first_values_);
     }
     take_labels();
   }
@@ -92,6 +95,15 @@ void TrainerRowCheck::check_column(std::size_t c) {
     case OutputSource::seq_ends:
     case OutputSource::seq_starts:
       return expect_list(c);
+    case OutputSource::token_values:
+      return expect_tokens(c);
+    case OutputSource::entry_values:
+    case OutputSource::entry_segments:
+      return expect_entries(c);
+    case OutputSource::segment_starts:
+    case OutputSource::segment_values:
+    case OutputSource::segment_numbers:
+      return expect_segments(c);
   }
 }
 
@@ -131,6 +143,90 @@ void TrainerRowCheck::expect_list(std::size_t c) {
   }
   if (source == OutputSource::seq_ends && end < rules_.row_tokens) expected_.push_back(rules_.row_tokens - end);
   if (row_.column(c).size() == expected_.size()) compare(c, "row", "number");
+}
+
+/// The dataset's own column, whose values their fingerprint vouches for.
+void TrainerRowCheck::expect_tokens(std::size_t c) {
+  const auto input = static_cast<std::size_t>(output_.inputs[c]);
+  const auto width = static_cast<std::size_t>(info(rules_.columns[input].type).bytes);
+  const auto slots = static_cast<std::size_t>(rows_->column_slots);
+  std::vector<std::int64_t> stored;
+  widen_values(rules_.columns[input].type,
+               rows_->columns[input].bytes.subspan(static_cast<std::size_t>(row_in_block_) * slots * width, slots * width),
+               stored);
+  expected_.assign(row_.column(c).size(), 0);
+  for (const SlotRun& segment : segments_)
+    std::copy_n(stored.begin() + segment.begin, segment.length, expected_.begin() + segment.begin);
+  compare(c, "column", "slot");
+}
+
+/// What a segment of the row has in a column of the dataset: of a list all of its values.
+std::vector<std::int64_t> TrainerRowCheck::values_of_segment(std::size_t column, std::size_t segment) const {
+  const StoredColumn& stored = rows_->columns[column];
+  const ValueType type = rules_.columns[column].type;
+  const auto width = static_cast<std::size_t>(info(type).bytes);
+  std::size_t begin = first_segment_ + segment, count = 1;
+  if (is_listed(rules_.columns[column])) {
+    count = static_cast<std::size_t>(stored.offsets[begin + 1] - stored.offsets[begin]);
+    begin = static_cast<std::size_t>(stored.offsets[begin] - stored.offsets.front());
+  }
+  std::vector<std::int64_t> values;
+  if (type != ValueType::f32 && type != ValueType::f64) {
+    widen_values(type, stored.bytes.subspan(begin * width, count * width), values);
+    return values;
+  }
+  for (std::size_t i = begin; i < begin + count; ++i) {  // weights, of which 0 is asked alone
+    const std::byte* const at = stored.bytes.data() + i * width;
+    values.push_back(type == ValueType::f32 ? *reinterpret_cast<const float*>(at) != 0
+                                            : *reinterpret_cast<const double*>(at) != 0);
+  }
+  return values;
+}
+
+/// A value, or the segment, of every listed token whose weight is not 0.
+void TrainerRowCheck::expect_entries(std::size_t c) {
+  const bool numbers = output_.columns[c].source == OutputSource::entry_segments;
+  const auto with_weights = std::ranges::find(output_.columns, OutputSource::entry_segments, &OutputColumn::source);
+  const int weights = with_weights == output_.columns.end()
+                          ? -1
+                          : output_.inputs[static_cast<std::size_t>(with_weights - output_.columns.begin())];
+  const auto shown = static_cast<std::size_t>(numbers ? output_.places_column : output_.inputs[c]);
+  expected_.clear();
+  for (std::size_t s = 0; s < segments_.size(); ++s) {
+    const std::vector<std::int64_t> values = values_of_segment(shown, s);
+    const std::vector<std::int64_t> counts =
+        weights < 0 ? std::vector<std::int64_t>() : values_of_segment(static_cast<std::size_t>(weights), s);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (i < counts.size() && counts[i] == 0) continue;
+      expected_.push_back(numbers ? static_cast<std::int64_t>(s) + 1 : values[i]);
+    }
+  }
+  compare_filled(c);
+}
+
+void TrainerRowCheck::expect_segments(std::size_t c) {
+  const OutputSource source = output_.columns[c].source;
+  expected_.clear();
+  for (std::size_t s = 0; s < segments_.size(); ++s) {
+    expected_.push_back(source == OutputSource::segment_starts ? segments_[s].begin
+                        : source == OutputSource::segment_values
+                            ? values_of_segment(static_cast<std::size_t>(output_.inputs[c]), s).front()
+                            : static_cast<std::int64_t>(s) + 1);
+  }
+  compare_filled(c);
+}
+
+/// A column of a fixed number of values, 0 behind those that are expected.
+void TrainerRowCheck::compare_filled(std::size_t c) {
+  const std::size_t width = row_.column(c).size();
+  if (expected_.size() > width) {
+    issues_->add("row", file_,
+                 fmt::format("{}: {} values, and there is room for {}", output_.columns[c].name, expected_.size(), width),
+                 number_);
+    return;
+  }
+  expected_.resize(width, 0);
+  compare(c, "column", "number");
 }
 
 /// \param place  what the values are counted in

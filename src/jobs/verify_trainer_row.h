@@ -39,6 +39,11 @@ class TrainerRowCheck {
   template <class Value>
   void expect_labels(std::size_t c, Value value);
   void expect_list(std::size_t c);
+  void expect_tokens(std::size_t c);
+  void expect_entries(std::size_t c);
+  void expect_segments(std::size_t c);
+  void compare_filled(std::size_t c);
+  std::vector<std::int64_t> values_of_segment(std::size_t column, std::size_t segment) const;
   void compare(std::size_t c, std::string_view kind, std::string_view place);
   std::int64_t expected_label(std::int64_t token, std::int64_t stated) const;
 
@@ -47,6 +52,9 @@ class TrainerRowCheck {
   const Column* const label_column_;  // null where ids are the labels
   TrainerRow row_;
   std::span<const SlotRun> segments_;
+  const StoredRows* rows_ = nullptr;
+  std::int64_t row_in_block_ = 0;
+  std::size_t first_segment_ = 0;  // of the row, in the block
   std::string_view file_;
   std::int64_t number_ = 0;  // of the row in its file
   IssueList* issues_ = nullptr;

@@ -45,7 +45,13 @@ std::string columns_text(const std::vector<Column>& columns) {
     if (column.alignment != Alignment::plain)
       text += fmt::format(", {}", kAlignments[static_cast<std::size_t>(column.alignment)]);
     if (column.kind == ColumnKind::sequence || column.kind == ColumnKind::text) text += ", per sequence";
-    if (column.kind == ColumnKind::list) text += ", lists";
+    if (holds_places(column)) {
+      text += ", positions";
+    } else if (is_placed(column)) {
+      text += fmt::format(", at {}", column.places);
+    } else if (column.kind == ColumnKind::list) {
+      text += ", lists";
+    }
     text += ")";
   }
   return text;

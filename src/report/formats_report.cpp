@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <string_view>
@@ -24,7 +25,7 @@ std::string names_of(std::span<const Container> wanted) {
 }
 
 /// What a column holds, as its trainer's documentation would say it; index = OutputSource.
-constexpr std::array<std::string_view, 10> kSources{
+constexpr std::array<std::string_view, 16> kSources{
     "token ids",
     "labels; -100 takes no part in the loss",
     "1 where a token takes part in the loss, else 0",
@@ -32,11 +33,24 @@ constexpr std::array<std::string_view, 10> kSources{
     "segment ids, 0 where there is no label",
     "segments 1..k of the row, 0 on padding",
     "positions, anew in every segment; on padding the first one",
+    "what the sources have, 0 on padding",
     "tokens of every segment",
     "slots of every segment, and of the padding at the end",
     "where every segment begins",
+    "what the sources have of every masked token, positions as slots of the row; M + K a row, 0 behind the last",
+    "the segment of every masked token, 1..k; M + K a row, 0 behind the last",
+    "where every segment begins; K a row, 0 behind the last",
+    "what the sources have of every segment's sequence; K a row, 0 behind the last",
+    "1..k; K a row, 0 behind the last",
 };
 std::string_view describe(OutputSource source) { return kSources[static_cast<std::size_t>(source)]; }
+
+/// When a column is not always there.
+std::string_view when(const OutputColumn& column) {
+  if (column.if_labels) return " (only where the sources have labels)";
+  const bool optional = !column.from.empty() && !column.needed && column.source != OutputSource::entry_segments;
+  return optional ? " (only where they have it)" : "";
+}
 
 constexpr std::array<std::string_view, 4> kLabelRules{
     "", "labels are as in the sources", "the first label of every segment is -100, for the model shifts them itself",
@@ -98,14 +112,21 @@ std::string formats_to_text() {
 std::string preset_to_text(const Preset& preset) {
   std::string text = fmt::format("--for {}: {}\nwritten as {}; {}\n\n", preset.name, preset.summary, names_of(preset.containers),
                                  preset.ragged ? "rows end with their last token" : "rows are padded to their full length");
+  std::size_t widest = 20;
+  for (const OutputColumn& column : preset.columns) widest = std::max(widest, column.name.size());
   for (const OutputColumn& column : preset.columns) {
-    text += fmt::format("  {:<20} {:<5} {}{}\n", column.name, info(column.type).name, describe(column.source),
-                        column.if_labels ? " (only where the sources have labels)" : "");
+    text +=
+        fmt::format("  {:<{}} {:<5} {}{}\n", column.name, widest, info(column.type).name, describe(column.source), when(column));
   }
   text += '\n';
   if (const std::string_view rule = kLabelRules[static_cast<std::size_t>(preset.labels)]; !rule.empty())
     text += fmt::format("{}\n", rule);
   if (preset.slot_rule == SlotRule::targets) text += "a sequence of n tokens takes n - 1 slots of a row\n";
+  if (!preset.positions_column.empty()) {
+    text +=
+        "K is -K, or the segments of the deepest row; M + K is what the row with most masked tokens has, or --max-predictions + "
+        "K\n";
+  }
   if (preset.needs_eos_id) text += "needs --eos-id\n";
   if (preset.ends_in_eos) text += "EOS is appended where a sequence does not end in it, and is the padding\n";
   return text + fmt::format("\ntrain with:\n{}\n", preset.train_with);

@@ -220,6 +220,10 @@ std::string pack_summary(const PackResult& result, const PackRun& run) {
     text += "carried " + columns_text(manifest.columns);
     text += (manifest.loss_column.empty() ? "" : " · " + loss_text(manifest)) + "\n";
   }
+  if (manifest.segment_width > 0) {
+    text += fmt::format("every row has room for {} masked tokens and {}\n", with_commas(manifest.entry_width),
+                        counted(manifest.segment_width, "sequence", "sequences"));
+  }
   text += speedup_text(result, figures);
   text += order_text(result) + "\n" + steps_text(result);
   return text + written_text(result, run);
@@ -263,6 +267,8 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   if (!manifest.loss_column.empty()) {
     json.member("source_loss_tokens", manifest.source_loss_tokens).member("loss_tokens", manifest.loss_tokens);
   }
+  if (manifest.segment_width > 0)
+    json.member("entry_width", manifest.entry_width).member("segment_width", manifest.segment_width);
   json.key("not_carried").begin_array(true);
   for (const std::string& column : manifest.not_carried) json.value(column);
   json.end_array();

@@ -20,7 +20,7 @@ def npy(path):
     data = path.read_bytes()
     size = struct.unpack_from("<H", data, 8)[0]
     head = ast.literal_eval(data[10:10 + size].decode())
-    code = {"|u1": "B", "<i4": "i", "<i8": "q", "<u2": "H", "<u4": "I"}[head["descr"]]
+    code = {"|u1": "B", "<i4": "i", "<i8": "q", "<u2": "H", "<u4": "I", "<f4": "f"}[head["descr"]]
     values = [value for value, in struct.iter_unpack("<" + code, data[10 + size:])]
     return values, head["shape"]
 

@@ -28,6 +28,7 @@ struct Record {
   std::vector<double> weights;
   std::int64_t number = 0;
   std::vector<std::int64_t> list;
+  std::vector<std::int64_t> places, marks;  // of tokens, ascending: pieces of a record come back in its order
   std::string text;
 
   friend bool operator==(const Record&, const Record&) = default;
@@ -48,6 +49,11 @@ Record any_record(std::uint32_t id_limit) {
   record.number = *rc::gen::arbitrary<std::int32_t>();
   record.list = *rc::gen::container<std::vector<std::int64_t>>(*rc::gen::inRange<std::size_t>(0, 4),
                                                                rc::gen::inRange<std::int64_t>(-3, 300));
+  for (std::size_t i = 0; i < tokens; ++i) {
+    if (*rc::gen::inRange(0, 4) != 0) continue;
+    record.places.push_back(static_cast<std::int64_t>(i));
+    record.marks.push_back(*rc::gen::inRange<std::int64_t>(0, 70'000));
+  }
   record.text =
       *rc::gen::element<std::string>("", "plain", "a \"quoted\" \\ line\nand more", "\xC3\xA9t\xC3\xA9 \xF0\x9F\x8E\x89", "\x01");
   return record;
@@ -72,9 +78,11 @@ std::string json_text(const std::string& text) {
 std::string json_lines(const Records& records) {
   std::string lines;
   for (const Record& record : records) {
-    lines += fmt::format("{{\"input_ids\":{},\"labels\":{},\"number\":{},\"list\":{},\"text\":{},\"loss_weights\":{}}}\n",
-                         json_list(record.ids), json_list(record.labels), record.number, json_list(record.list),
-                         json_text(record.text), json_list(record.weights));
+    lines += fmt::format(
+        "{{\"input_ids\":{},\"labels\":{},\"number\":{},\"list\":{},\"text\":{},\"loss_weights\":{},\"mark_places\":{},"
+        "\"mark_ids\":{}}}\n",
+        json_list(record.ids), json_list(record.labels), record.number, json_list(record.list), json_text(record.text),
+        json_list(record.weights), json_list(record.places), json_list(record.marks));
   }
   return lines;
 }
@@ -110,6 +118,8 @@ Records records_of(const SequenceSource& source) {
       const ColumnValues values = source.read_values(c, one);
       const auto count = static_cast<std::int64_t>(values.bytes.size()) / info(column.type).bytes;
       if (column.name == "number") record.number = as_numbers<std::int64_t>(column.type, values.bytes.data(), count).front();
+      if (column.name == "mark_places") record.places = as_numbers<std::int64_t>(column.type, values.bytes.data(), count);
+      if (column.name == "mark_ids") record.marks = as_numbers<std::int64_t>(column.type, values.bytes.data(), count);
       if (column.name == "list") record.list = as_numbers<std::int64_t>(column.type, values.bytes.data(), count);
       if (column.name == "text") record.text.assign(reinterpret_cast<const char*>(values.bytes.data()), values.bytes.size());
     }
@@ -173,11 +183,13 @@ TEST_CASE("unpack gives back what was packed, value for value") {
     PackOptions options = any_options(wide_ids);
     // Flat files hold what is numbers.
     options.read.columns = parse_column_choice(!flat ? "all,list:list" : "labels,number,loss_weights");
+    if (!flat) options.read.positions_columns = {"mark_places"};
     const Manifest packed = pack(inputs, folder.path("packed"), options, runs.context()).manifest;
     const UnpackResult result = unpack(folder.path("packed"), folder.path("out"), how, runs.context());
 
     ReadOptions read;
     read.columns = options.read.columns;
+    read.positions_columns = options.read.positions_columns;
     std::vector<std::string> sources;
     for (const ManifestFile& file : result.files) {
       const bool is_data = !flat || file.name.ends_with(".bin") || std::count(file.name.begin(), file.name.end(), '.') == 1;
@@ -197,6 +209,8 @@ TEST_CASE("unpack gives back what was packed, value for value") {
         RC_ASSERT(found[i].number == files[f][i].number);
         if (flat) continue;
         RC_ASSERT(found[i].list == files[f][i].list);
+        RC_ASSERT(found[i].places == files[f][i].places);
+        RC_ASSERT(found[i].marks == files[f][i].marks);
         RC_ASSERT(found[i].text == files[f][i].text);
       }
       sequences += static_cast<std::int64_t>(found.size());

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "core/column_values.h"
+#include "core/placed_values.h"
 #include "io/formats/column_names.h"
 #include "io/formats/group_column.h"
 #include "shardpack/error.h"
@@ -92,7 +93,7 @@ class RunReader {
     RecordRun::Values& values = run_.columns[c];
     if (carried_[c].kind == ColumnKind::sequence)
       values.stored.resize(values.stored.size() + static_cast<std::size_t>(info(values.type).bytes));
-    if (carried_[c].kind == ColumnKind::list || carried_[c].kind == ColumnKind::text) values.lengths.push_back(0);
+    if (is_listed(carried_[c])) values.lengths.push_back(0);
   }
 
   /// What record number `i` of the run has of column `c`.
@@ -116,6 +117,7 @@ class RunReader {
     const ListRow& entries = lists_[c][i];
     if (entries.null) fail_null(list.name(), row);
     list.check_no_nulls(row, entries);
+    if (is_placed(carried_[c]) && columns_.mask) return take_placed(c, i, row, ids);
     if (carried_[c].kind == ColumnKind::list) {
       take_entries(list, entries.begin, entries.count, values);
       values.lengths.push_back(entries.count);
@@ -135,6 +137,74 @@ class RunReader {
       done = begin + pieces_[piece].count;
     }
     count_lost_loss(c, list, entries.begin + done, ids.count - done);
+  }
+
+  /// What is left of a positions column when the padding of a record is taken out.
+  struct Places {
+    std::int64_t row = -1;                   // that this is of
+    std::vector<std::int64_t> places, kept;  // as stored; those that stay, counted anew
+    std::vector<std::uint8_t> stays;         // of places
+  };
+
+  const Places& places_of(std::size_t where, std::size_t i, std::int64_t row, const ListRow& ids) {
+    places_.resize(carried_.size());
+    Places& result = places_[where];
+    if (result.row == row) return result;
+    result = {.row = row, .places = {}, .kept = {}, .stays = {}};
+    const auto& list = std::get<ListColumn>(columns_.carried[where]);
+    const ListRow& entries = lists_[where][i];
+    if (entries.null) fail_null(list.name(), row);
+    list.check_no_nulls(row, entries);
+    if (list.value_type() >= ValueType::f16)
+      list.name().fail(fmt::format("{} holds floating-point numbers; positions are whole numbers, from 0", list.name().column),
+                       row);
+    list.read_numbers(entries.begin, entries.count, result.places);
+    std::vector<std::int64_t> anew(static_cast<std::size_t>(ids.count), -1);
+    std::int64_t next = 0;
+    for (std::size_t piece = first_piece_; piece < pieces_.size(); ++piece) {
+      for (std::int64_t t = 0; t < pieces_[piece].count; ++t)
+        anew[static_cast<std::size_t>(pieces_[piece].begin - ids.begin + t)] = next++;
+    }
+    for (const std::int64_t place : result.places) {
+      if (place < 0 || place >= ids.count) {
+        list.name().fail(fmt::format("{}[{}] is {}; it is a position in a sequence of {} tokens", list.name().column,
+                                     with_commas(std::ssize(result.stays)), place, with_commas(ids.count)),
+                         row);
+      }
+      const std::int64_t now = anew[static_cast<std::size_t>(place)];
+      result.stays.push_back(now >= 0 ? 1 : 0);
+      if (now >= 0) result.kept.push_back(now);
+    }
+    if (static_cast<int>(where) == loss_) run_.padding.loss_tokens += std::ssize(result.places) - std::ssize(result.kept);
+    return result;
+  }
+
+  /// The values of a record that belong to tokens which stay.
+  void take_placed(std::size_t c, std::size_t i, std::int64_t row, const ListRow& ids) {
+    const std::size_t where = places_column(carried_, carried_[c]);
+    const Places& places = places_of(where, i, row, ids);
+    const auto& list = std::get<ListColumn>(columns_.carried[c]);
+    const ListRow& entries = lists_[c][i];
+    if (entries.count != std::ssize(places.places)) {
+      list.name().fail(unequal_lists(carried_[c].name, entries.count, carried_[where].name, std::ssize(places.places)), row);
+    }
+    RecordRun::Values& values = run_.columns[c];
+    values.lengths.push_back(std::ssize(places.kept));
+    if (c == where) {  // never above what was stored, so the type has room
+      const auto width = static_cast<std::size_t>(info(values.type).bytes);
+      for (const std::int64_t place : places.kept) {
+        const auto bytes = std::as_bytes(std::span(&place, 1)).first(width);
+        values.stored.insert(values.stored.end(), bytes.begin(), bytes.end());
+      }
+      return;
+    }
+    for (std::int64_t begin = 0; begin < entries.count;) {
+      std::int64_t end = begin;
+      while (end < entries.count && places.stays[static_cast<std::size_t>(end)] == places.stays[static_cast<std::size_t>(begin)])
+        ++end;
+      if (places.stays[static_cast<std::size_t>(begin)] != 0) take_entries(list, entries.begin + begin, end - begin, values);
+      begin = end;
+    }
   }
 
   void take_entries(const ListColumn& list, std::int64_t begin, std::int64_t count, RecordRun::Values& values) const {
@@ -206,6 +276,7 @@ class RunReader {
   std::vector<std::vector<std::byte>> numbers_;
   std::vector<std::vector<std::uint8_t>> valid_;
   std::vector<std::vector<std::optional<GroupKey>>> texts_;
+  std::vector<Places> places_;           // by column, of one record
   std::vector<RecordRun::Kept> pieces_;  // of all records, one after the other
   std::size_t first_piece_ = 0;          // of the current record
   RecordRun run_;
@@ -272,6 +343,7 @@ void RecordFields::observe(const arrow::RecordBatch& batch, std::int64_t rows, c
       for (std::size_t row = 0; row < lists.size(); ++row) {
         if (lists[row].null) continue;
         ++found.records;
+        found.lengths.push_back(lists[row].count);
         if (!ids[row].null) found.equal_length = found.equal_length && lists[row].count == ids[row].count;
       }
     } else if (found.number) {
@@ -329,6 +401,7 @@ RecordColumns::RecordColumns(const arrow::RecordBatch& batch, const ReadOptions&
   for (const Column& column : fields.carried()) {
     const arrow::ArrayData& array = *batch.column_data(schema.GetFieldIndex(column.name));
     const ColumnName name{shown, column.name, first_row};
+    counted_anew.push_back(mask && holds_places(column));
     if (column.kind == ColumnKind::sequence) {
       carried.emplace_back(std::in_place_type<NumberColumn>, array, name);
     } else if (column.kind == ColumnKind::text) {
@@ -339,9 +412,9 @@ RecordColumns::RecordColumns(const arrow::RecordBatch& batch, const ReadOptions&
   }
 }
 
-bool stays_in_place(const CarriedColumn& column) {
-  const auto* const list = std::get_if<ListColumn>(&column);
-  return list != nullptr && !list->is_bool();
+bool RecordColumns::stays_in_place(std::size_t column) const {
+  const auto* const list = std::get_if<ListColumn>(&carried[column]);
+  return list != nullptr && !list->is_bool() && !counted_anew[column];
 }
 
 RecordCollector::RecordCollector(const InputFile& file, const ReadOptions& options, const RecordFields& fields,
@@ -354,7 +427,7 @@ RecordCollector::RecordCollector(const InputFile& file, const ReadOptions& optio
   for (const Column& column : fields.carried()) {
     ColumnTable& table = shard_.columns.emplace_back();
     table.column = column;
-    if (column.kind == ColumnKind::list || column.kind == ColumnKind::text) table.begin = {0};
+    if (is_listed(column)) table.begin = {0};
   }
 }
 
@@ -369,7 +442,7 @@ void RecordCollector::add(const RecordRun& run, const RecordColumns* columns, co
     const RecordRun::Values& values = run.columns[c];
     ColumnTable& table = shard_.columns[c];
     for (const std::int64_t length : values.lengths) table.begin.push_back(table.begin.back() + length);
-    if (columns == nullptr || !stays_in_place(columns->carried[c])) {
+    if (columns == nullptr || !columns->stays_in_place(c)) {
       if (!spools_[c]) spools_[c].emplace(temp_dir_);
       spools_[c]->append(table.values, values.type, values.stored);
       continue;

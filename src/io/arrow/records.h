@@ -53,10 +53,14 @@ struct RecordColumns {
   std::optional<ListColumn> mask;
   std::optional<ScalarColumn> group;
   std::vector<CarriedColumn> carried;  ///< as RecordFields::carried()
+  std::vector<bool> counted_anew;      ///< of these: positions among tokens of which padding is taken out
 
   /// \param first_row  of the batch in its file
   RecordColumns(const arrow::RecordBatch& batch, const ReadOptions& options, const RecordFields& fields, const std::string& shown,
                 std::int64_t first_row);
+
+  /// Do a column's values stay where they lie in an uncompressed file?
+  bool stays_in_place(std::size_t column) const;
 };
 
 /// Some records of a batch, in order.
@@ -78,9 +82,6 @@ struct RecordRun {
   RemovedCount padding;
   std::vector<Values> columns;  ///< as the carried ones
 };
-
-/// Do a column's values stay where they lie in an uncompressed file?
-bool stays_in_place(const CarriedColumn& column);
 
 /// Puts the runs of a file together, in order: all but where the tokens lie.
 class RecordCollector {

@@ -38,11 +38,12 @@ class ShardCollector {
     shard_.record_begin = {0};
     for (Column& column : columns.carried) {
       ColumnTable& table = shard_.columns.emplace_back();
-      if (column.kind == ColumnKind::list || column.kind == ColumnKind::text) table.begin = {0};
-      table.facts.emplace();
+      if (is_listed(column)) table.begin = {0};
+      // The facts of values that belong to tokens need two columns at once: the column pass reads these again.
+      if (!is_placed(column)) table.facts.emplace();
       table.column = std::move(column);
     }
-    for (std::size_t c = 0; c < shard_.columns.size(); ++c) values_.emplace_back(context.temp_dir, context.spool);
+    for (const ColumnTable& table : shard_.columns) values_.emplace_back(context.temp_dir, context.spool || !table.facts);
   }
 
   void add(const JsonlBlock& block) {
@@ -87,6 +88,7 @@ class ShardCollector {
     values_[number].append(table.values, block.type, block.bytes);
     for (const std::int64_t length : block.lengths) table.begin.push_back(table.begin.back() + length);
 
+    if (!table.facts) return;
     *table.facts += block.facts;
     if (is_loss_column(table.column)) {
       table.facts->loss_tokens += count_loss_tokens(table.column, block.type, block.bytes.data(), block.count);

@@ -41,6 +41,10 @@ class JsonlColumn {
   void add(double value);
   void add(std::string_view text) { text_.insert(text_.end(), text.begin(), text.end()); }
 
+  /// Value number `i`; none for one that is kept as a fraction.
+  std::optional<std::int64_t> whole(std::size_t i) const { return fractional_ ? std::nullopt : std::optional(whole_[i]); }
+  void set_whole(std::size_t i, std::int64_t value) { whole_[i] = value; }
+
   std::size_t size() const { return fractional_ ? fractions_.size() : whole_.size() + text_.size(); }
   void resize(std::size_t size);
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "core/placed_values.h"
 #include "io/formats/column_names.h"
 #include "io/formats/group_column.h"
 #include "io/formats/integer_list.h"
@@ -96,6 +97,7 @@ class BlockParser {
     });
     for (Found& found : all) {
       found.column.equal_length = !found.entries || found.entries == ids;
+      if (found.entries) found.column.lengths = {*found.entries};
       seen[found.name] += found.column;
     }
   }
@@ -332,8 +334,24 @@ class BlockParser {
                                     column.name, with_commas(static_cast<std::int64_t>(count)),
                                     with_commas(static_cast<std::int64_t>(ids)), column.name)};
       }
-      if (column.kind == ColumnKind::list || column.kind == ColumnKind::text)
-        values.lengths.push_back(static_cast<std::int64_t>(count));
+      if (is_listed(column)) values.lengths.push_back(static_cast<std::int64_t>(count));
+    }
+    for (std::size_t c = 0; c < carried_.size(); ++c) {
+      if (is_placed(carried_[c])) check_placed(c, static_cast<std::int64_t>(ids));
+    }
+  }
+
+  /// A value for each position, and positions in the sequence.
+  void check_placed(std::size_t c, std::int64_t ids) const {
+    const std::size_t where = places_column(carried_, carried_[c]);
+    const std::int64_t count = result_.columns[c].lengths.back(), places = result_.columns[where].lengths.back();
+    if (count != places) throw LineFault{unequal_lists(carried_[c].name, count, carried_[where].name, places)};
+    if (c != where) return;
+    for (std::int64_t i = 0; i < count; ++i) {
+      const std::optional<std::int64_t> place = result_.columns[c].whole(states_[c].first + static_cast<std::size_t>(i));
+      if (place && *place >= 0 && *place < ids) continue;
+      throw LineFault{fmt::format("{}[{}] is {}; it is a position in a sequence of {} tokens", carried_[c].name, with_commas(i),
+                                  place ? std::to_string(*place) : "no whole number", with_commas(ids))};
     }
   }
 
@@ -343,7 +361,7 @@ class BlockParser {
       JsonlColumn& values = result_.columns[c];
       values.resize(states_[c].first);
       if (carried_[c].kind == ColumnKind::sequence) values.add(std::int64_t{0});
-      if (carried_[c].kind == ColumnKind::list || carried_[c].kind == ColumnKind::text) values.lengths.push_back(0);
+      if (is_listed(carried_[c])) values.lengths.push_back(0);
     }
   }
 
@@ -423,10 +441,30 @@ class BlockParser {
     result_.padding.tokens += static_cast<std::int64_t>(ids.size() - kept);
     ids.resize(kept);
     for (std::size_t c = 0; c < carried_.size(); ++c) {
+      if (holds_places(carried_[c])) remove_placed(c);
       if (carried_[c].kind != ColumnKind::token) continue;
       const std::int64_t lost = result_.columns[c].keep_masked(carried_[c], states_[c].first, mask_);
       if (static_cast<int>(c) == loss_) result_.padding.loss_tokens += lost;
     }
+  }
+
+  /// Takes the positions out whose mask is 0, and what goes with them; the others count what is left.
+  void remove_placed(std::size_t where) {
+    std::vector<std::int64_t> kept_before(mask_.size());
+    for (std::size_t i = 1; i < mask_.size(); ++i) kept_before[i] = kept_before[i - 1] + mask_[i - 1];
+    JsonlColumn& places = result_.columns[where];
+    std::vector<std::uint8_t> keep;
+    for (std::size_t i = states_[where].first; i < places.size(); ++i) {
+      const auto place = static_cast<std::size_t>(*places.whole(i));
+      keep.push_back(mask_[place]);
+      places.set_whole(i, kept_before[place]);
+    }
+    for (std::size_t c = 0; c < carried_.size(); ++c) {
+      if (carried_[c].places != carried_[where].name) continue;
+      result_.columns[c].keep_masked(carried_[c], states_[c].first, keep);
+      result_.columns[c].lengths.back() = static_cast<std::int64_t>(result_.columns[c].size() - states_[c].first);
+    }
+    if (static_cast<int>(where) == loss_) result_.padding.loss_tokens += std::count(keep.begin(), keep.end(), std::uint8_t{0});
   }
 
   void check(simdjson::error_code error) const {

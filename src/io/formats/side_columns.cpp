@@ -171,6 +171,14 @@ class Masking {
     kept_ids_.tokens = 0;
     std::vector<Column> columns;
     for (const ColumnTable& column : shard.columns) {
+      if (is_placed(column.column)) {
+        throw Error(
+            ErrorCode::usage,
+            fmt::format("--positions-columns {}: positions cannot be counted anew without the padding that {} tells; leave "
+                        "the padding out of the arrays, or store them as JSON lines, Arrow or Parquet",
+                        column.column.places, kMaskColumn),
+            shard.ids.file->shown());
+      }
       kept_values_.push_back(column.values);
       kept_values_.back().stretches.clear();
       kept_values_.back().values = 0;

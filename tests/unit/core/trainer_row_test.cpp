@@ -127,7 +127,7 @@ TEST_CASE("what a preset's rows say is what the sources had") {
                                   {"labels", ColumnKind::token, ValueType::i32, Alignment::target_shifted},
                                   {"loss_mask", ColumnKind::token, ValueType::u8, Alignment::target_shifted}};
   for (const Preset& preset : presets()) {
-    if (is_native(preset)) continue;
+    if (is_native(preset) || !preset.positions_column.empty()) continue;  // the latter needs columns of the sources
     INFO(std::string(preset.name));
     for (std::uint64_t seed = 0; seed < 20; ++seed) {
       check_round_trip(preset, nullptr, seed);

@@ -71,6 +71,8 @@ Output convert(std::string_view preset, const std::vector<Column>& columns = {},
   const Preset& chosen = find_preset(preset);
   OutputRules rules = output_rules(chosen, chosen.containers.front(), columns, IdType::u16);
   rules.row_tokens = kRow;
+  rules.entry_width = 4;
+  rules.segment_width = 3;
   rules.position_start = position_start;
   rules.refuses_inner_eos = refused_eos >= 0;
   rules.eos_id = static_cast<std::uint32_t>(refused_eos);
@@ -230,6 +232,64 @@ TEST_CASE("an EOS inside of a sequence is found, one at its end is right") {
     CHECK(error.code() == ErrorCode::bad_data);
     CHECK(error.position() == "record 6, token 3");
   }
+}
+
+// ---- masked tokens and next sentences -----------------------------------------------------------------------------------------
+
+template <class T>
+ColumnValues listed(const std::vector<T>& values, std::vector<std::int64_t> begin) {
+  ColumnValues result;
+  put(result.bytes, values);
+  result.begin = std::move(begin);
+  return result;
+}
+
+const std::vector<Column> kMasked{
+    {"masked_lm_ids", ColumnKind::list, ValueType::u8, Alignment::plain, "masked_lm_positions"},
+    {"masked_lm_positions", ColumnKind::list, ValueType::i32, Alignment::plain, "masked_lm_positions"},
+    {"masked_lm_weights", ColumnKind::list, ValueType::f32, Alignment::plain, "masked_lm_positions"},
+    {"next_sentence_label", ColumnKind::sequence, ValueType::u8},
+    {"token_type_ids", ColumnKind::token, ValueType::u8}};
+
+/// Behind seven values of the shard's blocks before: slots 1, then 3 and 4, of the second row 2 and once 0 of no weight.
+std::vector<ColumnValues> masked_values(float weight = 1) {
+  ColumnValues next, types;
+  put<std::uint8_t>(next.bytes, {1, 0, 1});
+  put<std::uint8_t>(types.bytes, {0, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1});
+  const std::vector<std::int64_t> begin{7, 8, 10, 12};
+  return {listed<std::uint8_t>({51, 52, 53, 54, 99}, begin), listed<std::int32_t>({1, 3, 4, 2, 0}, begin),
+          listed<float>({weight, 1, 1, 1, 0}, begin), next, types};
+}
+
+TEST_CASE("bert: masked tokens and segments have a fixed number of places in every row") {
+  std::map<std::string, std::vector<Numbers>> found = convert("bert", kMasked, masked_values()).columns;
+  CHECK(found["input_mask"] == std::vector<Numbers>{{1, 1, 1, 2, 2, 0, 0, 0}, Numbers(8, 1)});
+  CHECK(found["token_type_ids"] == std::vector<Numbers>{{0, 1, 1, 0, 1, 0, 0, 0}, {0, 0, 0, 0, 1, 1, 1, 1}});
+  CHECK(found["position_ids"][0] == Numbers{0, 1, 2, 0, 1, 0, 0, 0});
+  CHECK(found["masked_lm_positions"] == std::vector<Numbers>{{1, 3, 4, 0}, {2, 0, 0, 0}});
+  CHECK(found["masked_lm_ids"] == std::vector<Numbers>{{51, 52, 53, 0}, {54, 0, 0, 0}});
+  CHECK(found["masked_lm_weights"] == std::vector<Numbers>{{1, 2, 2, 0}, {1, 0, 0, 0}});
+  CHECK(found["next_sentence_positions"] == std::vector<Numbers>{{0, 3, 0}, {0, 0, 0}});
+  CHECK(found["next_sentence_labels"] == std::vector<Numbers>{{1, 0, 0}, {1, 0, 0}});
+  CHECK(found["next_sentence_weights"] == std::vector<Numbers>{{1, 2, 0}, {1, 0, 0}});
+  CHECK(found.size() == 10);
+}
+
+TEST_CASE("bert: what the sources do not have is left out, or missed") {
+  const std::vector<Column> least(kMasked.begin(), kMasked.begin() + 2);
+  std::vector<ColumnValues> values = masked_values();
+  values.resize(2);
+  std::map<std::string, std::vector<Numbers>> found = convert("bert", least, values).columns;
+  CHECK(found.size() == 8);
+  CHECK_FALSE(found.contains("next_sentence_labels"));
+  CHECK(found["masked_lm_weights"] == std::vector<Numbers>{{1, 2, 2, 0}, {1, 1, 0, 0}});
+  CHECK(refusal("bert", {kMasked[1]}).find("no column masked_lm_ids") != std::string::npos);
+  CHECK(refusal("bert", kMasked, masked_values(0.5F)).find("masked_lm_weights is 0.5, and there is room for 0 and 1") !=
+        std::string::npos);
+  std::vector<Column> apart = kMasked;
+  apart[0].places.clear();
+  CHECK(refusal("bert", apart).find("masked_lm_ids: a list is expected whose values go with masked_lm_positions") !=
+        std::string::npos);
 }
 
 }  // namespace

@@ -66,6 +66,7 @@ std::unique_ptr<RowReader> open_file(const OutputRules& rules, const std::string
 TEST_CASE("every preset's Arrow and Parquet files give back what was put in") {
   const SampleRows rows = sample_rows(kRows, kOptions);
   for (const Preset& preset : presets()) {
+    if (!preset.positions_column.empty()) continue;  // needs columns of the sources: tests/interop/bert_test.py
     for (const Container container : preset.containers) {
       if (container != Container::arrow && container != Container::parquet) continue;
       INFO(preset.name << " as " << info(container).name);

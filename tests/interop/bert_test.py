@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+"""BERT pre-training data from outside: --positions-columns, and every field of --for bert against a reimplementation of the reference
+packers' layout (one loop over the sequences of a row) that knows nothing of shardpack but which sequences share a row.
+Usage: bert_test.py SHARDPACK CASE"""
+import collections
+import json
+import pathlib
+import random
+import sys
+import tempfile
+
+import preset_oracle
+from preset_oracle import npy
+
+TOOL, CASE = sys.argv[1:3]
+ROW, CLS, SEP, MASK = 64, 101, 102, 103
+
+
+def run(*command, expect=0):
+    done = preset_oracle.run(*command, expect=expect)
+    return done.stdout + done.stderr
+
+
+def load(path):
+    """A list of the values, or of rows of them."""
+    values, shape = npy(path)
+    return values if len(shape) == 1 else [values[row * shape[1]:(row + 1) * shape[1]] for row in range(shape[0])]
+
+
+def make_records(count, seed, longest=ROW, shortest=5):
+    """As the usual preparation makes them: [CLS] a [SEP] b [SEP], 15 % of the tokens masked, positions ascending."""
+    draw = random.Random(seed)
+    records = []
+    for _ in range(count):
+        length = draw.choice([shortest, longest, draw.randint(shortest, longest), draw.randint(shortest, longest)])
+        ids = [CLS] + [draw.randint(1000, 30000) for _ in range(length - 2)] + [SEP]
+        middle = draw.randint(2, length - 2)
+        ids[middle] = SEP
+        candidates = [i for i, token in enumerate(ids) if token not in (CLS, SEP)]
+        masked = sorted(draw.sample(candidates, min(len(candidates), max(1, round(0.15 * length)))))
+        original = [ids[i] for i in masked]
+        for i in masked:
+            ids[i] = draw.choice([MASK] * 8 + [ids[i], draw.randint(1000, 30000)])
+        records.append({
+            "input_ids": ids,
+            "token_type_ids": [int(i > middle) for i in range(length)],
+            "masked_lm_positions": masked,
+            "masked_lm_ids": original,
+            "next_sentence_labels": draw.randint(0, 1),
+        })
+    return records
+
+
+def padded(records, seed):
+    """The same records with padding somewhere, marked by attention_mask, and lists filled up with zeros of weight 0."""
+    draw, out = random.Random(seed), []
+    for record in records:
+        length = len(record["input_ids"])
+        places = sorted(draw.sample(range(length + 9), length))
+        mask = [0] * (length + 9)
+        ids, types = [7] * len(mask), [1] * len(mask)
+        for i, place in enumerate(places):
+            mask[place], ids[place], types[place] = 1, record["input_ids"][i], record["token_type_ids"][i]
+        fill = draw.randint(0, 3)
+        out.append({
+            **record, "input_ids": ids, "token_type_ids": types, "attention_mask": mask,
+            "masked_lm_positions": [places[i] for i in record["masked_lm_positions"]] + [places[0]] * fill,
+            "masked_lm_ids": record["masked_lm_ids"] + [0] * fill,
+            "masked_lm_weights": [1.0] * len(record["masked_lm_ids"]) + [0.0] * fill,
+        })
+    return out
+
+
+def write_jsonl(path, records):
+    path.parent.mkdir(exist_ok=True)
+    preset_oracle.write_jsonl(path, records)
+    return path
+
+
+def shards_of(out):
+    """For each shard of a native or a hidden folder: rows of (record, first token, tokens, added)."""
+    hidden = out / ".shardpack"
+    folder = hidden if hidden.exists() else out
+    manifest = json.loads((folder / "manifest.json").read_text())
+    for entry in manifest["shards"]:
+        shard = folder / entry["folder"]
+        offsets, lengths, source = (load(shard / f"{name}.npy") for name in ("row_offsets", "seq_lengths", "seq_source"))
+        path = shard / "seq_added.npy"
+        added = load(path) if path.exists() else [0] * len(lengths)
+        rows = [[(source[s][1], source[s][2], lengths[s] - (added[s] & 1) - (added[s] >> 1), added[s])
+                 for s in range(offsets[row], offsets[row + 1])] for row in range(entry["rows"])]
+        yield manifest, entry, shard, rows
+
+
+def reference_row(members, width, depth):
+    """One packed row by the reference: fields of the sequences one after the other, numbered from 1, filled up with 0."""
+    fields = collections.defaultdict(list)
+    offset = 0
+    for number, record in enumerate(members, 1):
+        length = len(record["input_ids"])
+        fields["input_ids"] += record["input_ids"]
+        fields["input_mask"] += [number] * length
+        fields["token_type_ids"] += record["token_type_ids"]
+        fields["position_ids"] += list(range(length))
+        fields["masked_lm_positions"] += [place + offset for place in record["masked_lm_positions"]]
+        fields["masked_lm_ids"] += record["masked_lm_ids"]
+        fields["masked_lm_weights"] += [number] * len(record["masked_lm_positions"])
+        fields["next_sentence_positions"].append(offset)
+        fields["next_sentence_labels"].append(record["next_sentence_labels"])
+        fields["next_sentence_weights"].append(number)
+        offset += length
+    widths = {"masked": width, "next_s": depth}
+    return {name: values + [0] * (widths.get(name[:6], ROW) - len(values)) for name, values in fields.items()}
+
+
+FIELDS = ("input_ids", "input_mask", "token_type_ids", "position_ids", "masked_lm_positions", "masked_lm_ids", "masked_lm_weights",
+          "next_sentence_positions", "next_sentence_labels", "next_sentence_weights")
+
+
+def cut(record, first, tokens):
+    """What is left of a record when only these tokens are."""
+    kept = [i for i, place in enumerate(record["masked_lm_positions"]) if first <= place < first + tokens]
+    return {
+        **record, "input_ids": record["input_ids"][first:first + tokens],
+        "token_type_ids": record["token_type_ids"][first:first + tokens],
+        "masked_lm_positions": [record["masked_lm_positions"][i] - first for i in kept],
+        "masked_lm_ids": [record["masked_lm_ids"][i] for i in kept],
+    }
+
+
+def check_fields(out, records, load, depth=None, predictions=None):
+    """Every field of every row, and that each token of each record is in the rows as often as it should be."""
+    placed = collections.Counter()
+    most = 0
+    for manifest, entry, _, rows in shards_of(out):
+        width, segments = manifest["widths"]["entries"], manifest["widths"]["segments"]
+        assert depth is None or segments == depth
+        assert predictions is None or width == predictions + depth
+        arrays = load(entry)
+        assert tuple(sorted(arrays)) == tuple(sorted(FIELDS))
+        assert entry["rows"] == len(arrays["input_ids"])
+        for row, members in enumerate(rows):
+            parts = [cut(records[number], first, tokens) for number, first, tokens, _ in members]
+            expected = reference_row(parts, width, segments)
+            most = max(most, sum(len(part["masked_lm_ids"]) for part in parts))
+            for name in FIELDS:
+                found = arrays[name][row]
+                assert found == (expected[name] if members else [0] * len(found)), (row, name, found, expected[name])
+            placed.update((number, first + i) for number, first, tokens, _ in members for i in range(tokens))
+    assert placed and set(placed.values()) == {1}
+    return placed, most, width, segments
+
+
+def load_npy(out):
+    names = lambda entry: [file["name"] for file in entry["trainer_files"]]
+    assert all(b"'<i4'" in path.read_bytes()[:64] for path in out.glob("*.npy"))
+    return lambda entry: {name.split(".")[1]: load(out / name) for name in names(entry)}
+
+
+def load_parquet(out):
+    import pyarrow.parquet
+
+    def columns(entry):
+        table = pyarrow.parquet.read_table(out / entry["trainer_files"][0]["name"])
+        assert all(str(field.type.value_type) == "int32" for field in table.schema)
+        return {name: table[name].to_pylist() for name in table.column_names}
+    return columns
+
+
+def fields(folder):
+    """Every field, in both containers, for several packers; widths by the data and by -K and --max-predictions."""
+    records = make_records(300, 1)
+    source = write_jsonl(folder / "in" / "a.jsonl", records)
+    all_tokens = sum(len(record["input_ids"]) for record in records)
+    for number, options in enumerate([["-K", 3], ["-K", 3, "--max-predictions", 10], ["--packer", "nnlshp"], [],
+                                      ["--packer", "sequential", "--shard-bytes", "9K", "--partition-tokens", 2000],
+                                      ["-K", 4, "--rows-multiple", 8, "--tail", "fill"]]):
+        for container in ("npy", "parquet"):
+            out = folder / f"out-{number}-{container}"
+            run(TOOL, "pack", source, "-o", out, "-L", ROW, "-q", "--for", "bert", "--as", container, *options)
+            depth = 3 if options[:1] == ["-K"] and options[1] == 3 or "nnlshp" in options else 4 if "-K" in options else None
+            placed, most, width, segments = check_fields(out, records, (load_npy if container == "npy" else load_parquet)(out), depth,
+                                                         10 if "--max-predictions" in options else None)
+            assert len(placed) == all_tokens
+            if "--max-predictions" not in options:
+                assert width == max(most, segments)  # no wider than the widest row
+            run(TOOL, "verify", out, "--against", source)
+
+
+def cuts(folder):
+    """Truncated at either end, split, dropped: masked tokens go where their tokens go, and what went is counted."""
+    records = make_records(200, 2, longest=150)
+    source = write_jsonl(folder / "in" / "a.jsonl", records)
+    masked = sum(len(record["masked_lm_ids"]) for record in records)
+    for number, policy in enumerate([["truncate"], ["truncate", "--truncate-side", "start"], ["split"], ["drop"],
+                                     ["split", "--split-min-tokens", "20"], ["truncate", "--packer", "concat"]]):
+        bert, native = folder / f"bert-{number}", folder / f"native-{number}"
+        options = ["-L", ROW, "-q", "--overlong", *policy]
+        run(TOOL, "pack", source, "-o", bert, "--for", "bert", *options)
+        placed, *_ = check_fields(bert, records, load_npy(bert))
+        run(TOOL, "pack", source, "-o", native, "--positions-columns", "masked_lm_positions", *options)
+        manifest = check_native(native, records)
+        assert manifest["loss"] == {"column": "masked_lm_positions", "source_tokens": masked,
+                                    "tokens": sum((number, place) in placed for number, record in enumerate(records)
+                                                  for place in record["masked_lm_positions"])}
+        removed = {cause: count["loss_tokens"] for cause, count in manifest["removed"].items()}
+        assert sum(removed.values()) + manifest["loss"]["tokens"] == masked
+        assert (masked > manifest["loss"]["tokens"]) == (policy not in (["split"], ["truncate", "--packer", "concat"])), policy
+        for out in (bert, native):
+            run(TOOL, "verify", out, "--against", source)
+
+
+def check_native(out, records, added=()):
+    """The ragged lists of the native layout: slots of the row, values beside them."""
+    for manifest, _, shard, rows in shards_of(out):
+        columns = {column["name"]: column for column in manifest["columns"]}
+        for name in ("masked_lm_positions", "masked_lm_ids"):
+            assert columns[name]["per"] == "list" and columns[name]["places"] == "masked_lm_positions"
+        ids = load(shard / "input_ids.npy")
+        slots_path = shard / "seq_slots.npy"
+        slots = load(slots_path if slots_path.exists() else shard / "seq_lengths.npy")
+        lists = {name: (load(shard / f"{name}.npy"), load(shard / f"{name}_offsets.npy")) for name in columns
+                 if columns[name].get("places")}
+        segment = 0
+        for row, members in enumerate(rows):
+            at = 0
+            for number, first, tokens, flags in members:
+                part = cut(records[number], first, tokens)
+                begin = at + (flags & 1)
+                assert ids[row][begin:begin + tokens] == part["input_ids"]
+                values = {name: array[offsets[segment]:offsets[segment + 1]] for name, (array, offsets) in lists.items()}
+                assert values["masked_lm_positions"] == [place + begin for place in part["masked_lm_positions"]]
+                assert values["masked_lm_ids"] == part["masked_lm_ids"]
+                at += int(slots[segment])
+                segment += 1
+    return manifest
+
+
+def native(folder):
+    """Added tokens and gaps between segments shift positions too; unpack undoes it all; a changed slot is found."""
+    records = make_records(150, 3)
+    source = write_jsonl(folder / "in" / "a.jsonl", records)
+    out = folder / "out"
+    run(TOOL, "pack", source, "-o", out, "-L", 72, "-q", "--positions-columns", "masked_lm_positions", "--append-eos", "--eos-id", 9,
+        "--prepend-bos", "--bos-id", 8, "--segment-multiple", 4)
+    check_native(out, records)
+    run(TOOL, "verify", out, "--against", source)
+    run(TOOL, "unpack", out, "-o", folder / "back", "-q")
+    back = [json.loads(line) for line in (folder / "back" / "a.jsonl").read_text().splitlines()]
+    assert [{**line} for line in back] == [{name: record[name] for name in line} for record, line in zip(records, back)]
+    assert len(back) == len(records) and set(back[0]) == set(records[0])
+
+    file = next(out.glob("shard-*/masked_lm_positions.npy"))
+    stored = bytearray(file.read_bytes())
+    for change, message in ((1, "fingerprint"), (60, "has no token of it")):
+        damaged = bytearray(stored)
+        damaged[-4] ^= change
+        file.write_bytes(damaged)
+        assert message in run(TOOL, "verify", out, expect=1), change
+    file.write_bytes(stored)
+
+    # Pieces come back as one record when all of them are there.
+    long = make_records(40, 4, longest=200)
+    source = write_jsonl(folder / "long" / "a.jsonl", long)
+    run(TOOL, "pack", source, "-o", folder / "split", "-L", ROW, "-q", "--positions-columns", "masked_lm_positions", "--overlong", "split")
+    run(TOOL, "unpack", folder / "split", "-o", folder / "whole", "-q")
+    back = [json.loads(line) for line in (folder / "whole" / "a.jsonl").read_text().splitlines()]
+    assert [line["masked_lm_positions"] for line in back] == [record["masked_lm_positions"] for record in long]
+    assert [line["masked_lm_ids"] for line in back] == [record["masked_lm_ids"] for record in long]
+
+
+def tree(folder):
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in sorted(folder.rglob("*"))
+            if path.is_file() and path.name not in ("manifest.json",)}
+
+
+def formats_agree(folder):
+    """JSON lines, Arrow and Parquet, with and without padding, give equal bytes; padding of tokens and of lists changes nothing."""
+    import pyarrow as pa
+    import pyarrow.feather
+    import pyarrow.parquet
+    records = make_records(200, 5)
+    plain = {}
+    for kind, made in (("plain", records), ("padded", padded(records, 6))):
+        table = pa.Table.from_pylist(made)
+        inputs = {"jsonl": write_jsonl(folder / kind / "a.jsonl", made)}
+        inputs["feather"], inputs["parquet"] = folder / kind / "a.feather", folder / kind / "a.parquet"
+        inputs["stream"] = folder / kind / "a.arrow"
+        pyarrow.feather.write_feather(table, inputs["feather"], compression="uncompressed", chunksize=64)
+        pyarrow.parquet.write_table(table, inputs["parquet"], row_group_size=50)
+        with pa.OSFile(str(inputs["stream"]), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+            writer.write_table(table, max_chunksize=70)
+        trees = {}
+        for name, source in inputs.items():
+            for preset in ("bert", "native"):
+                out = folder / f"{kind}-{name}-{preset}"
+                run(TOOL, "pack", source, "-o", out, "-L", ROW, "-q", "-K", 3, "--for", preset, "--positions-columns",
+                    "masked_lm_positions")
+                run(TOOL, "verify", out, "--against", source)
+                trees[name, preset] = tree(out)
+        for preset in ("bert", "native"):
+            for name in inputs:
+                assert trees[name, preset] == trees["jsonl", preset], (kind, name, preset)
+        plain[kind] = {name: data for name, data in trees["jsonl", "bert"].items() if name.startswith("train-")}
+    assert plain["plain"] == plain["padded"]
+
+
+def partners(folder):
+    """Lists that go with the positions by their name or by equal lengths are cut with them; others stay whole."""
+    records = make_records(60, 7, longest=120)
+    for number, record in enumerate(records):
+        count = len(record["masked_lm_ids"])
+        record["difficulty"] = [place / 2 for place in record["masked_lm_positions"]]
+        record["tags"] = list(range(number % 3))
+    source = write_jsonl(folder / "in" / "a.jsonl", records)
+    out = folder / "out"
+    run(TOOL, "pack", source, "-o", out, "-L", ROW, "-q", "--columns", "aligned,tags", "--positions-columns", "masked_lm_positions", "--overlong",
+        "truncate")
+    manifest = check_native(out, records)
+    places = {column["name"]: column.get("places") for column in manifest["columns"]}
+    assert places["difficulty"] == "masked_lm_positions" and places["tags"] is None, places
+    for _, _, shard, rows in shards_of(out):
+        values, offsets = load(shard / "difficulty.npy"), load(shard / "difficulty_offsets.npy")
+        for segment, (number, first, tokens, _) in enumerate(member for row in rows for member in row):
+            kept = [place / 2 for place in records[number]["masked_lm_positions"] if first <= place < first + tokens]
+            assert values[offsets[segment]:offsets[segment + 1]] == kept
+    run(TOOL, "verify", out, "--against", source)
+    run(TOOL, "pack", source, "-o", folder / "own", "-L", ROW, "-q", "--columns", "aligned,tags,difficulty:list", "--positions-columns",
+        "masked_lm_positions", "--overlong", "truncate")
+    own = json.loads((folder / "own" / "manifest.json").read_text())
+    assert next(column for column in own["columns"] if column["name"] == "difficulty").get("places") is None
+
+
+def refusals(folder):
+    """Nothing of it is lost silently: what does not fit is refused, and told where it is."""
+    records = make_records(50, 8)
+    source = write_jsonl(folder / "in" / "a.jsonl", records)
+    out = folder / "out"
+
+    def refused(code, message, *options, records=None):
+        data = source if records is None else write_jsonl(folder / "bad" / "a.jsonl", records)
+        text = run(TOOL, "pack", data, "-o", out, "-L", ROW, "-q", *options, expect=code)
+        assert message in text, (message, text)
+        assert not out.exists() and not (folder / "out.partial").exists()
+
+    with_positions = ["--positions-columns", "masked_lm_positions"]
+    refused(3, "masked tokens in", "--for", "bert", "-K", 3, "--max-predictions", 5)
+    refused(3, "--max-predictions 5 leaves room for 8", "--for", "bert", "-K", 3, "--max-predictions", 5)
+    refused(2, "there is no such column, did you mean 'masked_lm_positions'?", "--positions-columns", "masked_lm_position")
+    refused(2, "--columns leaves it out", *with_positions, "--columns", "masked_lm_ids")
+    refused(2, "is not a list of numbers", "--positions-columns", "next_sentence_labels")
+    refused(2, "--max-predictions has no meaning", "--for", "mlm", "--max-predictions", 5)
+    refused(2, "no column masked_lm_ids", "--for", "bert", "--columns", "masked_lm_positions,token_type_ids")
+
+    def changed(number, **fields):
+        return [{**record, **fields} if i == number else record for i, record in enumerate(records)]
+    length = len(records[20]["input_ids"])
+    refused(3, f"line 21: masked_lm_positions[1] is {length}; it is a position in a sequence of {length} tokens", *with_positions,
+            records=changed(20, masked_lm_positions=[1, length], masked_lm_ids=[5, 6]))
+    refused(3, "line 21: masked_lm_positions[0] is -1", *with_positions,
+            records=changed(20, masked_lm_positions=[-1], masked_lm_ids=[5]))
+    refused(3, "line 21: masked_lm_ids has 1 values for 2 of masked_lm_positions", *with_positions,
+            records=changed(20, masked_lm_positions=[1, 2], masked_lm_ids=[5]))
+    refused(3, "no whole number", *with_positions, records=changed(20, masked_lm_positions=[1.5], masked_lm_ids=[5]))
+    weights = [{**record, "masked_lm_weights": [0.5 for _ in record["masked_lm_ids"]]} for record in records]
+    refused(2, "masked_lm_weights is 0.5, and there is room for 0 and 1 alone", "--for", "bert", records=weights)
+    labels = [{**record, "labels": record["input_ids"]} for record in records]
+    refused(2, "labels: this preset has no labels", "--for", "bert", records=labels)
+
+
+def main():
+    with tempfile.TemporaryDirectory() as name:
+        try:
+            {case.__name__: case for case in (fields, cuts, native, formats_agree, partners, refusals)}[CASE](pathlib.Path(name))
+        except ModuleNotFoundError as missing:
+            print(f"skipped: {missing}")
+            sys.exit(77)
+
+
+main()
