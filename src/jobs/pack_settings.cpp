@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/units.h"
 #include "io/trainer_files.h"
+#include "jobs/planning.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -62,7 +63,8 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
       .zstd_level = options.zstd_level,
       .shard_bytes = options.shard_bytes,
       .columns = manifest.columns,
-      .single_segments = options.policy.overlong == Overlong::truncate && options.policy.truncate_side == TruncateSide::start,
+      .single_segments = options.policy.overlong == Overlong::truncate && options.policy.truncate_side == TruncateSide::start &&
+                         !cuts_at_row_ends(options.packer),
       .output = rules_of_output(options, manifest),
   };
   settings.shards = count_shards(partitions, tail, settings.rows_per_shard());

@@ -95,7 +95,8 @@ bool truncates_at_start(const Manifest& manifest) {
     return std::any_of(manifest.options.begin(), manifest.options.end(),
                        [&](const auto& option) { return option.first == name && option.second == json; });
   };
-  return is("overlong", "\"truncate\"") && is("truncate_side", "\"start\"");
+  const bool cut_at_row_ends = is("packer", "\"concat\"");  // whatever the policy for over-long sequences
+  return is("overlong", "\"truncate\"") && is("truncate_side", "\"start\"") && !cut_at_row_ends;
 }
 
 LossSide recorded_loss_side(const Manifest& manifest) {

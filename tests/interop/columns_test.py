@@ -140,6 +140,7 @@ POLICIES = [
     ["--overlong", "split", "--split-min-tokens", "9", "--segment-multiple", "4"],
     ["--overlong", "drop", "--rows-multiple", "9", "--tail", "drop", "--min-tokens", "2"],
     ["--packer", "concat", "--partition-tokens", "3000", "--shard-bytes", "20K"],
+    ["--packer", "concat", "--overlong", "truncate", "--truncate-side", "start"],
     ["--overlong", "drop", "--packer", "sequential", "-K", "3"],
 ]
 

@@ -26,7 +26,8 @@ TEST_CASE("every row of the table can be written and read") {
       CHECK((!parquet || preset.group_rows > 0));
     }
     CHECK((!preset.ends_in_eos || preset.needs_eos_id));
-    CHECK(preset.shuffled_by.empty() == (preset.containers.front() == Container::npy));  // arrays: whoever reads them decides  // who reads NumPy arrays has an order of his own, or none
+    // Who reads NumPy arrays has an order of their own, or none.
+    CHECK(preset.shuffled_by.empty() == (preset.containers.front() == Container::npy));
     CHECK((preset.keep_order.empty() || !preset.shuffled_by.empty()));
     const bool of_labels = has_source(preset, OutputSource::labels) || has_source(preset, OutputSource::loss_mask) ||
                            has_source(preset, OutputSource::targets);
