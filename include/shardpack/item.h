@@ -9,6 +9,7 @@
 
 #include "shardpack/length_histogram.h"
 #include "shardpack/sequence_index.h"
+#include "shardpack/sequence_ranges.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -103,6 +104,8 @@ void check_policy(const LengthPolicy& policy);
 /// and record (check_overlong() gives the whole picture first); Error{usage} for a policy that contradicts itself. Pure: callable
 /// from any thread.
 PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, SequenceId last, const LengthPolicy& policy);
+/// The same of several runs, one after the other.
+PolicyResult apply_policy(const SequenceIndex& index, const SequenceRanges& sequences, const LengthPolicy& policy);
 
 /// The same rules on lengths alone, where no data are at hand: no sequence is taken to have its EOS or BOS already, and none can
 /// be kept together with another (Error{usage}).

@@ -1,9 +1,11 @@
 // The jobs: each a readable function that composes the library, and a struct of results. The command line prints them.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "shardpack/assignment.h"
@@ -24,6 +26,21 @@
 
 namespace shardpack {
 
+// ---- partitions -------------------------------------------------------------------------------------------------------------
+/// Which sequences a partition holds: consecutive ones, or blocks of them from all over the sources.
+enum class PartitionOrder : std::uint8_t { input, shuffled };
+inline constexpr std::array<std::string_view, 2> kPartitionOrders{"input", "shuffled"};  // index = PartitionOrder
+
+inline constexpr std::int64_t kPartitionTokens = std::int64_t{256} << 20;
+
+/// What decides the partitions.
+struct PartitionCut {
+  std::int64_t tokens = kPartitionTokens;  ///< of the source in one, at most
+  PartitionOrder order = PartitionOrder::input;
+  std::uint64_t seed = 0;
+  std::int32_t keep_together = 1;
+};
+
 // ---- scan -------------------------------------------------------------------------------------------------------------------
 struct ScanResult {
   LengthHistogram lengths;
@@ -35,9 +52,19 @@ struct ScanResult {
   std::vector<std::string> not_carried;      ///< columns
   std::vector<GroupLengths> groups;          ///< ascending by key; empty without a group column
   std::vector<std::int64_t> record_lengths;  ///< tokens of every record in input order, when asked for
+  std::string saved;                         ///< the bytes of a saved scan, when asked for
+  std::int64_t partitions = 0;               ///< that it is cut into
+};
+struct SaveOptions {
+  PartitionCut cut;
+  LossSide loss_side = LossSide::none;  ///< for pack --drop-unlabeled
+};
+struct ScanWants {
+  bool record_lengths = false;
+  std::optional<SaveOptions> save;
 };
 ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context,
-                bool want_record_lengths = false);
+                const ScanWants& wants = {});
 
 // ---- plan -------------------------------------------------------------------------------------------------------------------
 struct PlanOptions {
@@ -81,11 +108,18 @@ struct PackOptions {
   int zstd_level = 0;              ///< 0 = not compressed
   std::int64_t rows_multiple = 1;  ///< 0 = the rows of a step
   Tail tail = Tail::repeat;
-  std::int64_t partition_tokens = std::int64_t{256} << 20;
+  std::int64_t partition_tokens = kPartitionTokens;
+  PartitionOrder partition_order = PartitionOrder::input;
   std::int64_t shard_bytes = std::int64_t{512} << 20;
   bool force = false;   ///< replace an output that shardpack made
   bool resume = false;  ///< go on with the finished shards of an interrupted run, if there are any
   bool dry_run = false;
+  std::string scan;  ///< a saved scan of the inputs to go by, instead of a pass over them; empty = scan
+  /// One of `of` shares of the partitions, for several machines; join() publishes what they make. Needs `scan`.
+  struct Part {
+    std::int64_t index = 1, of = 1;  ///< index from 1
+  };
+  std::optional<Part> part;
 };
 /// What the optimizer steps of an epoch are like, of some composition of the rows; attention costs the sum of squared segment
 /// lengths. Imbalances are of the planned rows: over all micro-steps the dearest rank against the mean one.
@@ -110,6 +144,14 @@ struct StepFigures {
   std::optional<StepLoss> loss;          ///< when a column tells it, and rows are written
 };
 
+/// What one of several processes did.
+struct PartFigures {
+  std::int64_t index = 1, of = 1;
+  std::int64_t first_partition = 0, last_partition = 0;  ///< [first, last)
+  std::int64_t kept_partitions = 0;                      ///< found finished, and whole
+  std::int64_t rows = 0, shards = 0, bytes_written = 0;
+};
+
 struct PackResult {
   Manifest manifest;
   std::int64_t strategies = 0;
@@ -117,12 +159,24 @@ struct PackResult {
   std::int64_t dynamic_padding_slots = 0;  ///< what dynamic padding in random batches of 64 would take, expected
   std::int64_t shuffle_window_tokens = 0;  ///< tokens of the largest partition: rows are shuffled within it
   std::int64_t partitions = 0;
-  std::vector<ManifestGroup> groups;  ///< over all partitions, ascending by key; empty without a group column
-  std::optional<StepFigures> steps;   ///< when the options say anything of steps
-  bool verified = false;              ///< the conservation equations held (always, unless dry run)
+  std::optional<std::int64_t> cut_rows;  ///< more than one plan over all partitions would have, where that can be told
+  std::vector<ManifestGroup> groups;     ///< over all partitions, ascending by key; empty without a group column
+  std::optional<StepFigures> steps;      ///< when the options say anything of steps; not of parts
+  std::optional<PartFigures> part;       ///< of one part; all other figures are of the whole dataset
+  bool verified = false;                 ///< the conservation equations held (always, unless dry run)
 };
 PackResult pack(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
                 const RunContext& context);
+
+// ---- join -------------------------------------------------------------------------------------------------------------------
+struct JoinOptions {
+  bool force = false;  ///< replace an output that shardpack made
+  bool dry_run = false;
+};
+/// Publishes what the parts of a distributed pack have made for `output`, after all of it was read once and compared with its
+/// hashes: the bytes are those of one machine's pack. \throws Error{bad_data} naming the parts that are missing, unfinished,
+/// damaged or of another run, and what mends it
+PackResult join(const std::string& output, const JoinOptions& options, const RunContext& context);
 
 // ---- batch ------------------------------------------------------------------------------------------------------------------
 struct BatchJobOptions {

@@ -11,6 +11,7 @@
 #include "shardpack/fingerprint.h"
 #include "shardpack/group_key.h"
 #include "shardpack/item.h"
+#include "shardpack/sequence_ranges.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -40,8 +41,8 @@ struct ManifestGroup {
 };
 
 struct ManifestPartition {
-  SequenceId first_sequence = 0;
-  std::int64_t sequences = 0, rows = 0, bound = 0;
+  SequenceRanges sequences;
+  std::int64_t rows = 0, bound = 0;
   std::string plan;                   ///< file name
   std::vector<std::string> shards;    ///< folders
   std::vector<ManifestGroup> groups;  ///< ascending by key; empty without a group column

@@ -18,6 +18,7 @@ struct RunContext {
   ProgressSink& progress;
   Diagnostics& diagnostics;
   std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
+  std::int64_t memory_limit = 0;  ///< budget for all that the job holds, lengths and plans included; 0 = none
   std::string temp_dir;           ///< where decoded tokens are spooled; empty = the output's own, else the working folder
 };
 

@@ -65,6 +65,7 @@ class SequenceIndex {
   bool has_loss_places() const { return !loss_places_.empty(); }
   std::uint32_t loss_place(SequenceId sequence) const { return loss_places_[static_cast<std::size_t>(sequence)]; }
 
+  bool has_ends() const { return !ends_.empty(); }
   std::uint8_t ends(SequenceId sequence) const { return ends_.empty() ? 0 : ends_[static_cast<std::size_t>(sequence)]; }
 
  private:

@@ -34,6 +34,7 @@
 #include "shardpack/row_sink.h"
 #include "shardpack/run_context.h"
 #include "shardpack/sequence_index.h"
+#include "shardpack/sequence_ranges.h"
 #include "shardpack/sequence_source.h"
 #include "shardpack/sweep.h"
 #include "shardpack/thread_pool.h"

@@ -87,6 +87,7 @@ int run_request(const Request& request, Console& console, Log& log, const std::s
                               .progress = progress,
                               .diagnostics = log,
                               .memory_bytes = settings.memory_bytes,
+                              .memory_limit = settings.memory_limit,
                               .temp_dir = settings.temp_dir}};
   log.debug(fmt::format("{} threads, {} for blocks in flight", pool.threads(), short_bytes(settings.memory_bytes)));
   const Outcome outcome = run_command(session);

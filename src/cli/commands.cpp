@@ -9,6 +9,7 @@
 #include "io/histogram_file.h"
 #include "io/npy.h"
 #include "io/plan_file.h"
+#include "io/saved_scan.h"
 #include "io/times_file.h"
 #include "jobs/pack_options.h"
 #include "report/batch_report.h"
@@ -84,6 +85,12 @@ std::string lengths_npy(const std::vector<std::int64_t>& lengths) {
   return bytes;
 }
 
+/// From which side pack will ask for a sequence's loss.
+LossSide loss_side_of(LengthPolicy policy) {
+  policy.overlong = Overlong::truncate;  // its side is all that scan is told
+  return loss_side(policy);
+}
+
 Outcome run_scan(Session& session) {
   const Settings& settings = session.settings;
   const bool as_json = ends_with(settings.output, ".json");
@@ -97,10 +104,16 @@ Outcome run_scan(Session& session) {
     check_output_file(settings.output, settings.pack.force, as_json ? kJsonSignature : kCsvSignature);
   }
   if (!settings.write_lengths.empty()) check_output_file(settings.write_lengths, settings.pack.force, kNpyMagic);
+  if (!settings.save_scan.empty()) check_output_file(settings.save_scan, settings.pack.force, kSavedScanMagic);
 
   const auto begin = Clock::now();
-  const bool want_lengths = !settings.write_lengths.empty();
-  const ScanResult result = scan(settings.inputs, settings.pack.read, session.context, want_lengths);
+  ScanWants wants{.record_lengths = !settings.write_lengths.empty(), .save = {}};
+  if (!settings.save_scan.empty()) {
+    wants.save = SaveOptions{
+        .cut = {.tokens = settings.pack.partition_tokens, .order = settings.pack.partition_order, .seed = settings.pack.seed},
+        .loss_side = loss_side_of(settings.pack.policy)};
+  }
+  const ScanResult result = scan(settings.inputs, settings.pack.read, session.context, wants);
   const double seconds = seconds_since(begin);
 
   Outcome outcome{
@@ -114,7 +127,11 @@ Outcome run_scan(Session& session) {
       write_output(settings.output, histogram);
       outcome.facts.output_bytes += static_cast<std::int64_t>(histogram.size());
     }
-    if (want_lengths) {
+    if (!settings.save_scan.empty()) {
+      write_output_file(settings.save_scan, result.saved);
+      outcome.facts.output_bytes += std::ssize(result.saved);
+    }
+    if (wants.record_lengths) {
       const std::string lengths = lengths_npy(result.record_lengths);
       write_output_file(settings.write_lengths, lengths);
       outcome.facts.output_bytes += static_cast<std::int64_t>(lengths.size());
@@ -248,6 +265,24 @@ Outcome run_pack(Session& session) {
   return outcome;
 }
 
+// ---- join -------------------------------------------------------------------------------------------------------------------
+
+Outcome run_join(Session& session) {
+  const Settings& settings = session.settings;
+  const std::string& output = settings.inputs.front();
+  const auto begin = Clock::now();
+  const PackResult result = join(output, {.force = settings.pack.force, .dry_run = settings.pack.dry_run}, session.context);
+  const PackRun run{.output = output, .dry_run = settings.pack.dry_run, .seconds = seconds_since(begin), .command = "join"};
+  session.progress.close();
+  if (!settings.quiet) session.console.line(pack_summary(result, run));
+  if (settings.json) write_standard_output(pack_to_json(result, run));
+  return {.facts = {.tokens = result.manifest.source_tokens,
+                    .input_bytes = total_bytes(result.manifest.sources),
+                    .output_bytes = run.dry_run ? 0 : result.bytes_written,
+                    .seconds = run.seconds},
+          .negative = false};
+}
+
 // ---- batch ------------------------------------------------------------------------------------------------------------------
 
 Outcome run_batch(Session& session) {
@@ -378,6 +413,8 @@ Outcome run_command(Session& session) {
       return run_sweep(session);
     case Command::pack:
       return run_pack(session);
+    case Command::join:
+      return run_join(session);
     case Command::batch:
       return run_batch(session);
     case Command::verify:

@@ -22,7 +22,7 @@ namespace shardpack {
 // ---- commands ---------------------------------------------------------------------------------------------------------------
 namespace {
 
-constexpr std::array<CommandInfo, 12> kCommands{{
+constexpr std::array<CommandInfo, 13> kCommands{{
     {Command::scan,
      "scan",
      "lengths, token id range, fingerprint, and what is wrong with the data",
@@ -45,6 +45,14 @@ constexpr std::array<CommandInfo, 12> kCommands{{
      "write shards as full rows with segment and position ids (the main job)",
      "INPUT... -L N -o FOLDER [options]",
      {"pack shards/ -L 2048 -o packed/", "pack 'train-*.jsonl.gz' -L 8192 -o packed/ --overlong split --eos-id 2 --append-eos"}},
+    {Command::join,
+     "join",
+     "publish what the parts of a distributed pack have made (pack --part I/N)",
+     "FOLDER [options]",
+     {"join packed/", "join packed/ --force --json"},
+     "FOLDER is the parts' -o. All of it is read once and compared with its hashes; a part that is\n"
+     "missing, unfinished, damaged or of another run is named, with what mends it (exit 3). The bytes\n"
+     "are those of one machine's pack. See docs/cluster.md."},
     {Command::batch,
      "batch",
      "plan uniform-length batches with dynamic padding, and which rank takes which",
@@ -343,10 +351,10 @@ void set_as(Settings& settings, const OptionValue& value) {
 
 // ---- options ----------------------------------------------------------------------------------------------------------------
 constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kSweep = set_of(Command::sweep),
-                     kPack = set_of(Command::pack), kBatch = set_of(Command::batch), kVerify = set_of(Command::verify),
+                     kPack = set_of(Command::pack), kJoin = set_of(Command::join), kBatch = set_of(Command::batch), kVerify = set_of(Command::verify),
                      kInspect = set_of(Command::inspect), kUnpack = set_of(Command::unpack), kLtd = set_of(Command::ltd),
                      kLint = set_of(Command::lint), kFormats = set_of(Command::formats);
-constexpr CommandSet kOnePath = kVerify | kInspect | kUnpack | kLint;
+constexpr CommandSet kOnePath = kJoin | kVerify | kInspect | kUnpack | kLint;
 constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned | kBatch, kBatching = kBatch | kSweep,
                      kWorkers = kReaders | kOnePath | kLtd, kAll = kWorkers | kFormats | set_of(Command::version), kNone = 0;
 
@@ -493,18 +501,22 @@ constexpr Option kOptions[] = {
                "default error, never split"},
       {kBatch, "sequences longer than --max-length: error says how many there are and what truncate and drop cost; a batch holds no "
                "pieces, so not split"}}},
-    {"--truncate-side", "end|start", "end", Section::sequences, kPlanned | kBatch, kNone, Kind::plain,
+    {"--truncate-side", "end|start", "end", Section::sequences, kScan | kPlanned | kBatch, kNone, Kind::plain,
      "the side that --overlong truncate cuts off",
-     [](S& s, const V& v) { s.pack.policy.truncate_side = static_cast<TruncateSide>(choice(v)); }},
+     [](S& s, const V& v) { s.pack.policy.truncate_side = static_cast<TruncateSide>(choice(v)); },
+     {},
+     {{kScan, "with --drop-unlabeled: the side that pack will cut off"}}},
     {"--split-min-tokens", "N", "0", Section::sequences, kPlanned, kNone, Kind::plain,
      "--overlong split drops a last piece with fewer tokens",
      [](S& s, const V& v) { s.pack.policy.split_min_tokens = length(v, 0); }},
     {"--min-tokens", "N", "0", Section::sequences, kPlanned | kBatch, kNone, Kind::plain,
      "drop sequences with fewer tokens",
      [](S& s, const V& v) { s.pack.policy.min_tokens = length(v, 0); }},
-    {"--drop-unlabeled", nullptr, nullptr, Section::sequences, kPlan | kPack, kNone, Kind::plain,
+    {"--drop-unlabeled", nullptr, nullptr, Section::sequences, kScan | kPlan | kPack, kNone, Kind::plain,
      "drop sequences of which no token that is left takes part in the loss, by labels (-100) or a mask (0)",
-     [](S& s, const V& v) { s.pack.policy.drop_unlabeled = on(v); }},
+     [](S& s, const V& v) { s.pack.policy.drop_unlabeled = on(v); },
+     {},
+     {{kScan, "with --save: note where each sequence's loss lies, for pack --drop-unlabeled"}}},
     {"--append-eos", nullptr, nullptr, Section::sequences, kPlanned, kNone, Kind::plain,
      "end every sequence in --eos-id, where it does not already",
      [](S& s, const V& v) { s.pack.policy.append_eos = on(v); }},
@@ -619,18 +631,31 @@ constexpr Option kOptions[] = {
       {kSweep, "write every figure here (.csv or .json; '-' = standard output)"},
       {kBatch, "the folder of the batch plan; required"},
       {kLtd, "the folder of the schedule; required, but with --kept-at"}}},
-    {"--force", nullptr, nullptr, Section::output, kReaders | kUnpack | kLtd, kPlanned | kBatch, Kind::plain,
+    {"--force", nullptr, nullptr, Section::output, kReaders | kJoin | kUnpack | kLtd, kPlanned | kBatch, Kind::plain,
      "replace an output that shardpack made before, never anything else",
      [](S& s, const V& v) { s.pack.force = on(v); }},
     {"--resume", nullptr, nullptr, Section::output, kPack | kBatch, kPack, Kind::plain,
      "go on after an interrupted run with the same inputs and options: its finished shards are checked and kept",
      [](S& s, const V& v) { s.pack.resume = on(v); }, {}, {{kBatch, "with --write-shards: go on after an interrupted run with the same inputs and options"}}},
-    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders | kUnpack | kLtd, kPack | kBatch, Kind::plain,
+    {"-n,--dry-run", nullptr, nullptr, Section::output, kReaders | kJoin | kUnpack | kLtd, kPack | kBatch, Kind::plain,
      "do everything but the writing",
      [](S& s, const V& v) { s.pack.dry_run = on(v); }},
     {"--write-lengths", "FILE", nullptr, Section::output, kScan, kScan, Kind::plain,
      "the length of every sequence in input order, as a .npy file",
      [](S& s, const V& v) { s.write_lengths = text(v); }},
+    {"--save", "FILE", nullptr, Section::output, kScan, kScan, Kind::plain,
+     "all that pack needs to know of the inputs before it reads their tokens, for pack --scan",
+     [](S& s, const V& v) { s.save_scan = text(v); }},
+    {"--scan", "FILE", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "go by this saved scan of the inputs (scan --save) instead of a pass over them",
+     [](S& s, const V& v) { s.pack.scan = text(v); }},
+    {"--part", "I/N", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "do the I-th of N shares of the partitions, for several machines; needs --scan. All share one -o, 'shardpack join' publishes it",
+     [](S& s, const V& v) {
+       const std::vector<std::int64_t> given = numbers(v, '/', 2);
+       if (given[0] < 1 || given[0] > given[1]) refuse(v, "I/N with I from 1 to N");
+       s.pack.part = PackOptions::Part{.index = given[0], .of = given[1]};
+     }},
     {"--for", "PRESET", nullptr, Section::output, kPack | kPlan | kFormats, kPack, Kind::plain,
      "write what a trainer reads: hf, trl, megatron, ... (see 'shardpack formats'); default native",
      [](S& s, const V& v) { s.pack.preset = s.formats_for = std::string(find_preset(v.text()).name); },
@@ -685,9 +710,13 @@ constexpr Option kOptions[] = {
      {},
      {{kBatch, "the last step is spread over all ranks (short, the default), filled with sequences that count once more (repeat), "
                "or left out (drop); fill is for pack"}}},
-    {"--partition-tokens", "SIZE", "256M", Section::output, kPack, kNone, Kind::plain,
-     "sequences are packed in partitions of about this many tokens; part of what decides the bytes",
+    {"--partition-tokens", "SIZE", "256M", Section::output, kScan | kPack, kNone, Kind::plain,
+     "sequences are packed in partitions of at most this many tokens; part of what decides the bytes",
      [](S& s, const V& v) { s.pack.partition_tokens = size(v, 1); }},
+    {"--partition-order", "input|shuffled", "input", Section::output, kScan | kPack, kNone, Kind::plain,
+     "what a partition holds: consecutive sequences, or blocks from all over the sources, dealt by --seed, so that rows are shuffled "
+     "over all of them",
+     [](S& s, const V& v) { s.pack.partition_order = static_cast<PartitionOrder>(choice(v)); }},
 
     // ---- reading
     {"--format", "NAME", nullptr, Section::reading, kReaders | kInspect, kNone, Kind::plain,
@@ -719,7 +748,7 @@ constexpr Option kOptions[] = {
      [](S& s, const V& v) { s.pack.read.eos_id = token_id(v); },
      {},
      {{kScan | kBatch | kInspect, "end-of-sequence id: the delimiter of raw files"}}},
-    {"--bos-id", "N", nullptr, Section::reading, kPlanned, kNone, Kind::plain,
+    {"--bos-id", "N", nullptr, Section::reading, kScan | kPlanned, kNone, Kind::plain,
      "begin-of-sequence id: what --prepend-bos adds",
      [](S& s, const V& v) { s.pack.read.bos_id = token_id(v); }},
     {"--null-row", "error|drop", "error", Section::reading, kReaders | kInspect, kNone, Kind::plain,
@@ -763,13 +792,18 @@ constexpr Option kOptions[] = {
     {"--threads", "N", "0", Section::run, kWorkers, kPack, Kind::plain,
      "0 = all processors; changes speed only",
      [](S& s, const V& v) { s.threads = static_cast<int>(whole(v, std::int64_t{0}, std::int64_t{1024})); }},
-    {"--memory", "SIZE", kStandardMemory, Section::run, kWorkers, kNone, Kind::plain,
-     "budget for blocks in flight: K, M, G, T or % of the machine's; changes speed only",
-     [](S& s, const V& v) { s.memory_bytes = parse_memory(v.text()); }},
+    {"--memory", "SIZE", "auto", Section::run, kWorkers, kNone, Kind::plain,
+     "all that the run may hold: K, M, G, T or % of the machine's; auto: 256M of blocks in flight, and what lengths and plans take; "
+     "changes speed only",
+     [](S& s, const V& v) {
+       const bool is_auto = v.text() == "auto";
+       s.memory_bytes = parse_memory(is_auto ? kStandardMemory : v.text());
+       s.memory_limit = is_auto ? 0 : s.memory_bytes;
+     }},
     {"--temp-dir", "FOLDER", nullptr, Section::run, kWorkers, kNone, Kind::plain,
      "for temporary files; default: the output's own folder",
      [](S& s, const V& v) { s.temp_dir = text(v); }},
-    {"--seed", "N", "0", Section::run, kSweep | kPack | kBatch | kLtd, kPack | kBatch, Kind::plain,
+    {"--seed", "N", "0", Section::run, kScan | kSweep | kPack | kBatch | kLtd, kPack | kBatch, Kind::plain,
      "decides the shuffles: equal seeds give equal bytes",
      [](S& s, const V& v) { s.pack.seed = s.batch.plan.seed = whole(v, std::uint64_t{0}, std::numeric_limits<std::uint64_t>::max()); }},
     {"--stats", "FILE", nullptr, Section::run, kWorkers, kNone, Kind::plain,
@@ -887,6 +921,11 @@ void check_settings(const Settings& settings) {
     if (settings.output.empty()) refuse_use("where to? Give -o FOLDER");
     if (settings.output == "-") refuse_use("a packed dataset is a folder and cannot go to standard output");
   }
+  if (settings.command == Command::pack && settings.pack.part && settings.pack.scan.empty())
+    refuse_use("--part needs --scan FILE, which all parts share; 'shardpack scan --save FILE' makes it");
+  const bool reads_pipe = std::find(settings.inputs.begin(), settings.inputs.end(), "-") != settings.inputs.end();
+  if (reads_pipe && (!settings.save_scan.empty() || !settings.pack.scan.empty()))
+    refuse_use("standard input ('-') cannot be read again, as a saved scan supposes; give files");
   if (settings.command == Command::pack && settings.as == "jsonl")
     refuse_use("--as jsonl is for unpack; pack writes npy, arrow, parquet or megatron");
   if (settings.command == Command::unpack) {

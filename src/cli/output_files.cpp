@@ -163,7 +163,8 @@ void check_output_file(const std::string& path, bool force, std::string_view sig
 
 void check_side_files(const Settings& settings) {
   const bool reads_dataset = settings.command == Command::verify || settings.command == Command::inspect;
-  const std::string dataset = reads_dataset ? settings.inputs.front() : makes_folder(settings.command) ? settings.output : "";
+  const bool names_dataset = reads_dataset || settings.command == Command::join;
+  const std::string dataset = names_dataset ? settings.inputs.front() : makes_folder(settings.command) ? settings.output : "";
   std::vector<std::string> written;  // and there already
   const auto note = [&](const std::string& path) {
     std::error_code ignored;
@@ -185,6 +186,7 @@ void check_side_files(const Settings& settings) {
   }
   note(settings.output);
   note(settings.write_lengths);
+  note(settings.save_scan);
   if (!written.empty()) check_not_read(written, settings);
 }
 
@@ -257,10 +259,10 @@ std::vector<std::string> dependencies(const Settings& settings) {
     append_inputs(names, settings.verify.against, settings.pack.read);
   } else if (settings.command == Command::batch && fs::is_regular_file(manifest, ignored)) {
     names.push_back(manifest);  // rows of a packed dataset
-  } else if (!names_folders) {
+  } else if (!names_folders && settings.command != Command::join) {
     append_inputs(names, settings.inputs, settings.pack.read);
   }
-  for (const std::string& file : {settings.config_file, settings.files_from, settings.calibrate}) {
+  for (const std::string& file : {settings.config_file, settings.files_from, settings.calibrate, settings.pack.scan}) {
     if (!file.empty() && file != "-") names.push_back(file);
   }
   if (!settings.pack.plan.empty()) {

@@ -15,7 +15,7 @@
 
 namespace shardpack {
 
-enum class Command : std::uint8_t { scan, plan, sweep, pack, batch, verify, inspect, unpack, ltd, lint, formats, version };
+enum class Command : std::uint8_t { scan, plan, sweep, pack, join, batch, verify, inspect, unpack, ltd, lint, formats, version };
 
 /// A page of text that is asked for instead of the command.
 enum class Page : std::uint8_t { none, version, brief, full };
@@ -31,6 +31,7 @@ struct Settings {
   SweepOptions sweep;                ///< its lists
   std::optional<double> fail_under;  ///< percent
   std::string write_lengths;         ///< scan: NPY file of all lengths, in input order
+  std::string save_scan;             ///< scan: what pack --scan goes by
   BatchJobOptions batch;             ///< its plan; what it reads and the policy are those of `pack`
   std::string tail;                  ///< as typed: pack and batch know different ones
   Length max_length = 0;             ///< batches: the longest sequence, 0 = no limit
@@ -46,6 +47,7 @@ struct Settings {
 
   int threads = 0;                ///< 0 = the processors that this process may use
   std::int64_t memory_bytes = 0;  ///< budget for blocks in flight
+  std::int64_t memory_limit = 0;  ///< for all that the run holds; 0 = none
   std::string temp_dir;
   std::string formats_for;  ///< formats: the preset whose page is asked for
   bool csv = false;         ///< sweep: a line a cell

@@ -432,6 +432,29 @@ PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, Sequence
   return result;
 }
 
+PolicyResult apply_policy(const SequenceIndex& index, const SequenceRanges& sequences, const LengthPolicy& policy) {
+  PolicyResult all;
+  for (const SequenceRange& run : sequences.runs()) {
+    PolicyResult part = apply_policy(index, run.first, run.last, policy);
+    if (all.items.empty() && all.removed.empty()) {  // most have one run
+      all.items = std::move(part.items);
+      all.removed = std::move(part.removed);
+    } else {
+      all.items.insert(all.items.end(), part.items.begin(), part.items.end());
+      all.removed.insert(all.removed.end(), part.removed.begin(), part.removed.end());
+    }
+    for (std::size_t cause = 0; cause < all.counts.size(); ++cause) {
+      all.counts[cause].sequences += part.counts[cause].sequences;
+      all.counts[cause].tokens += part.counts[cause].tokens;
+      all.counts[cause].loss_tokens += part.counts[cause].loss_tokens;
+    }
+    all.sequences += part.sequences;
+    all.added_eos += part.added_eos;
+    all.added_bos += part.added_bos;
+  }
+  return all;
+}
+
 HistogramPolicyResult apply_policy(const LengthHistogram& sequences, const LengthPolicy& policy) {
   check_policy(policy);
   refuse_units(policy);

@@ -120,7 +120,8 @@ void File::sync() const {
   if (sys::fsync(descriptor_) != 0) throw_errno("sync", shown_);
 }
 
-bool File::try_lock() const { return sys::try_lock(descriptor_) == 0; }
+bool File::try_lock() const { return sys::try_lock(descriptor_, false) == 0; }
+bool File::try_lock_shared() const { return sys::try_lock(descriptor_, true) == 0; }
 
 void File::close() {
   if (sys::close(std::exchange(descriptor_, -1)) != 0) throw_errno("close", shown_);

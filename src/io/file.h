@@ -42,7 +42,8 @@ class File {
   void sync() const;                                                    ///< data and size reach the disk
   /// Until the file is closed or the process ends, however it ends. \return false, with errno, when it cannot be had at once
   bool try_lock() const;
-  void close();  ///< \throws Error{io}: a delayed write error is an error
+  bool try_lock_shared() const;  ///< with others that share it, and none that has it alone
+  void close();                  ///< \throws Error{io}: a delayed write error is an error
 
  private:
   File(int descriptor, std::string shown) : descriptor_(descriptor), shown_(std::move(shown)) {}

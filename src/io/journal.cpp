@@ -92,8 +92,14 @@ Journal::Journal(const File& file) : file_(file) {
     do {
       end_ = static_cast<std::int64_t>(text.size() - rest.size());
       record = take_record(rest);
-      if (!record.empty()) shards_.push_back(read_shard_record(record, file.shown()));
-    } while (!record.empty());
+      if (record.empty()) break;
+      if (record.front() == '{') {
+        closing_ = record;
+      } else {
+        shards_.push_back(read_shard_record(record, file.shown()));
+        closing_.clear();  // something was done again
+      }
+    } while (true);
   } catch (const Error&) {  // of a version that writes something else: its lines do not count either
   }
 }
@@ -102,6 +108,7 @@ void Journal::begin(const RunIdentity& identity) {
   file_.truncate(0);
   end_ = 0;
   shards_.clear();
+  closing_.clear();
   identity_ = identity;
   begun_ = true;
   append(identity_record(identity));
@@ -110,6 +117,12 @@ void Journal::begin(const RunIdentity& identity) {
 void Journal::add(const ManifestShard& shard) {
   append(shard_record(shard));
   shards_.push_back(shard);
+  closing_.clear();
+}
+
+void Journal::close(const std::string& record) {
+  append(record);
+  closing_ = record;
 }
 
 void Journal::append(const std::string& record) {

@@ -36,6 +36,10 @@ class Journal {
   /// Durable on return. \throws Error{io}
   void add(const ManifestShard& shard);
 
+  /// What was said of the whole when all of it was done, a JSON object on one line; "" while it is not.
+  const std::string& closing() const { return closing_; }
+  void close(const std::string& record);  ///< durable on return. \throws Error{io}
+
  private:
   void append(const std::string& record);
 
@@ -43,6 +47,7 @@ class Journal {
   bool begun_ = false;
   RunIdentity identity_;
   std::vector<ManifestShard> shards_;
+  std::string closing_;
   std::int64_t end_ = 0;  // of what is whole, in bytes
 };
 

@@ -87,16 +87,19 @@ void write_groups(JsonWriter& json, const std::vector<ManifestGroup>& groups) {
   json.end_array();
 }
 
+/// As first sequence and count of each.
+void write_runs(JsonWriter& json, const SequenceRanges& sequences) {
+  json.key("runs").begin_array(kOnOneLine);
+  for (const SequenceRange& run : sequences.runs()) {
+    json.begin_array(kOnOneLine).value(run.first).value(run.count());
+    json.end_array();
+  }
+  json.end_array();
+}
+
 void write_partitions(JsonWriter& json, const std::vector<ManifestPartition>& partitions) {
   json.key("partitions").begin_array();
-  for (const ManifestPartition& partition : partitions) {
-    json.begin_object(kOnOneLine);
-    json.member("first_sequence", partition.first_sequence).member("sequences", partition.sequences);
-    json.member("rows", partition.rows).member("bound", partition.bound).member("plan", partition.plan);
-    write_names(json, "shards", partition.shards);
-    if (!partition.groups.empty()) write_groups(json, partition.groups);
-    json.end_object();
-  }
+  for (const ManifestPartition& partition : partitions) write_partition(json, partition);
   json.end_array();
 }
 
@@ -116,7 +119,7 @@ void write_shards(JsonWriter& json, const Manifest& manifest) {
 
 }  // namespace
 
-void write_columns(JsonWriter& json, const std::vector<Column>& columns) {
+void write_columns(JsonWriter& json, std::span<const Column> columns) {
   json.key("columns").begin_array(columns.empty());
   for (const Column& column : columns) {
     json.begin_object(kOnOneLine);
@@ -127,6 +130,16 @@ void write_columns(JsonWriter& json, const std::vector<Column>& columns) {
     json.end_object();
   }
   json.end_array();
+}
+
+void write_partition(JsonWriter& json, const ManifestPartition& partition) {
+  json.begin_object(kOnOneLine);
+  json.member("first_sequence", partition.sequences.first()).member("sequences", partition.sequences.count());
+  if (partition.sequences.runs().size() > 1) write_runs(json, partition.sequences);
+  json.member("rows", partition.rows).member("bound", partition.bound).member("plan", partition.plan);
+  write_names(json, "shards", partition.shards);
+  if (!partition.groups.empty()) write_groups(json, partition.groups);
+  json.end_object();
 }
 
 void write_shard(JsonWriter& json, const ManifestShard& shard) {
@@ -212,6 +225,8 @@ namespace {
 
 constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
 
+Fingerprint fingerprint(const Json& value) { return Fingerprint::from_hex(read_hash(value)); }
+
 std::vector<std::string> strings(const Json& list) {
   std::vector<std::string> result;
   for (std::size_t i = 0; i < list.size(); ++i) result.push_back(list.at(i).as_string());
@@ -271,24 +286,29 @@ std::size_t one_of(const Json& value, const Names& names) {
   return static_cast<std::size_t>(name - names.begin());
 }
 
-std::vector<ManifestPartition> read_partitions(const Json& list) {
-  std::vector<ManifestPartition> partitions(list.size());
-  for (std::size_t i = 0; i < partitions.size(); ++i) {
-    const Json json = list.at(i);
-    ManifestPartition& partition = partitions[i];
-    partition.first_sequence = read_count(json, "first_sequence");
-    partition.sequences = read_count(json, "sequences");
-    partition.rows = read_count(json, "rows");
-    partition.bound = read_count(json, "bound");
-    partition.plan = json.at("plan").as_string();
-    partition.shards = strings(json.at("shards"));
-    if (!json.has("groups")) continue;
-    const Json groups = json.at("groups");
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-      const Json group = groups.at(g);
-      partition.groups.push_back({read_group(group.at("key")), read_count(group, "rows"), read_count(group, "bound")});
-    }
+SequenceRanges read_sequences(const Json& json) {
+  SequenceRanges sequences;
+  const auto append = [&](const Json& first, const Json& count) {
+    const SequenceId least = sequences.count() == 0 ? 0 : sequences.last();
+    const SequenceId begin = first.as_int(least, std::numeric_limits<std::int64_t>::max());
+    sequences.append({begin, begin + count.as_int(1, std::numeric_limits<std::int64_t>::max() - begin)});
+  };
+  const Json first = json.at("first_sequence"), count = json.at("sequences");
+  if (!json.has("runs")) {
+    append(first, count);
+    return sequences;
   }
+  const Json runs = json.at("runs");
+  for (std::size_t i = 0; i < runs.size(); ++i) append(runs.at(i).at(0), runs.at(i).at(1));
+  if (sequences.count() == 0) runs.fail("expected at least one run of sequences");
+  expect(first, std::to_string(sequences.first()));
+  expect(count, std::to_string(sequences.count()));
+  return sequences;
+}
+
+std::vector<ManifestPartition> read_partitions(const Json& list) {
+  std::vector<ManifestPartition> partitions;
+  for (std::size_t i = 0; i < list.size(); ++i) partitions.push_back(read_partition(list.at(i)));
   return partitions;
 }
 
@@ -324,6 +344,22 @@ std::vector<Column> read_columns(const Json& list) {
   return columns;
 }
 
+ManifestPartition read_partition(const Json& json) {
+  ManifestPartition partition;
+  partition.sequences = read_sequences(json);
+  partition.rows = read_count(json, "rows");
+  partition.bound = read_count(json, "bound");
+  partition.plan = json.at("plan").as_string();
+  partition.shards = strings(json.at("shards"));
+  if (!json.has("groups")) return partition;
+  const Json groups = json.at("groups");
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const Json group = groups.at(g);
+    partition.groups.push_back({read_group(group.at("key")), read_count(group, "rows"), read_count(group, "bound")});
+  }
+  return partition;
+}
+
 ManifestShard read_shard(const Json& json, ManifestNames& seen) {
   ManifestShard shard;
   shard.folder = unique_name(json.at("folder"), seen.beside);
@@ -332,7 +368,7 @@ ManifestShard read_shard(const Json& json, ManifestNames& seen) {
   shard.segments = read_count(json, "segments");
   if (json.has("loss_tokens")) shard.loss_tokens = read_count(json, "loss_tokens");
   if (json.has("hidden_labels")) shard.hidden_labels = read_count(json, "hidden_labels");
-  shard.fingerprint = read_fingerprint(json.at("fingerprint"));
+  shard.fingerprint = fingerprint(json.at("fingerprint"));
   std::set<std::string> in_folder;
   shard.files = read_files(json.at("files"), in_folder);
   if (json.has("trainer_files")) shard.trainer_files = read_files(json.at("trainer_files"), seen.trainer);
@@ -384,9 +420,9 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   for (const auto& [name, value] : json.at("options").members()) manifest.options.emplace_back(name, value.dump());
   manifest.sources = read_sources(json.at("sources"));
   const Json fingerprints = json.at("fingerprint");
-  manifest.source_fingerprint = read_fingerprint(fingerprints.at("source"));
-  manifest.packed_fingerprint = read_fingerprint(fingerprints.at("packed"));
-  manifest.removed_fingerprint = read_fingerprint(fingerprints.at("removed"));
+  manifest.source_fingerprint = fingerprint(fingerprints.at("source"));
+  manifest.packed_fingerprint = fingerprint(fingerprints.at("packed"));
+  manifest.removed_fingerprint = fingerprint(fingerprints.at("removed"));
   manifest.removed = read_removed_counts(json.at("removed"));
   manifest.added_eos = read_count(json.at("added"), "eos");
   manifest.added_bos = read_count(json.at("added"), "bos");

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,6 +39,12 @@ bool has_manifest_of(const std::string& path, std::string_view format);
 /// The key `key` ("files") with one file a line.
 void write_files(JsonWriter& json, std::string_view key, const std::vector<ManifestFile>& files);
 
+void write_columns(JsonWriter& json, std::span<const Column> columns);  ///< the key "columns"
+std::vector<Column> read_columns(const Json& list);
+
+void write_partition(JsonWriter& json, const ManifestPartition& partition);  ///< an entry of "partitions", on one line
+ManifestPartition read_partition(const Json& json);
+
 void write_shard(JsonWriter& json, const ManifestShard& shard);  ///< an entry of a packed dataset's "shards"
 /// The names that were read so far: no two entries of one folder have the same.
 struct ManifestNames {
@@ -64,8 +71,6 @@ std::string read_hash(const Json& value);                           ///< 32 hex 
 /// A name in an output's folder or a shard's; `seen` holds those before it.
 std::string unique_name(const Json& value, std::set<std::string>& seen);
 
-void write_columns(JsonWriter& json, const std::vector<Column>& columns);  ///< the key "columns"
-std::vector<Column> read_columns(const Json& list);
 
 Fingerprint read_fingerprint(const Json& value);
 

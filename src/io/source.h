@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "io/column_pass.h"
+#include "io/file_stamp.h"
 #include "io/formats/format.h"
 #include "shardpack/run_context.h"
 #include "shardpack/sequence_source.h"
@@ -20,7 +21,8 @@ struct ScannedSource {
   std::vector<std::int64_t> loss_counts;  ///< by sequence: ScanNeeds::loss_counts
   RemovedCount padding;
   std::int64_t null_records = 0;
-  std::vector<std::string> not_carried;  ///< sorted, each once
+  std::vector<std::string> not_carried;        ///< sorted, each once
+  std::vector<std::vector<FileStamp>> stamps;  ///< by file: the data file and its sidecars; none of standard input
 };
 
 struct ScanNeeds {

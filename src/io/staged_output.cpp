@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <map>
@@ -64,6 +65,17 @@ std::vector<TreeEntry> list_tree(const std::string& folder) {
   fs::recursive_directory_iterator entry(folder, error);
   for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
     entries.push_back({entry->path().lexically_relative(folder).string(), kind_of(entry->path().string())});
+  }
+  if (error) throw Error(ErrorCode::io, fmt::format("cannot list: {}", error.message()), folder);
+  return entries;
+}
+
+/// What stands in a folder itself; others may change it meanwhile. \throws Error{io}
+std::vector<TreeEntry> list_folder(const std::string& folder) {
+  std::vector<TreeEntry> entries;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    entries.push_back({entry->path().filename().string(), kind_of(entry->path().string())});
   }
   if (error) throw Error(ErrorCode::io, fmt::format("cannot list: {}", error.message()), folder);
   return entries;
@@ -160,16 +172,16 @@ bool check_staging(const std::string& partial) {
 
 /// The marker of `folder`, made if need be, and locked as long as it is open.
 /// \throws Error{usage} when a living run holds it, Error{io}
-File lock_marker(const std::string& folder) {
+File lock_marker(const std::string& folder, bool shared = false) {
   const std::string marker = in_folder(folder, kOwnerMarker);
   while (true) {
     const bool was_there = exists(marker);
     File file(marker, File::Mode::update);
     std::string refusal;
-    if (!file.try_lock()) {
+    if (!(shared ? file.try_lock_shared() : file.try_lock())) {
       if (errno == EWOULDBLOCK) {
         refusal = "another run of shardpack is writing here; wait for it, or choose another output";
-      } else if (was_there) {  // a file system without locks
+      } else if (was_there && !shared) {  // a file system without locks
         refusal = "left by another run of shardpack; delete it if that run has ended";
       }
     }
@@ -183,15 +195,18 @@ File lock_marker(const std::string& folder) {
   }
 }
 
+void delete_entry(const std::string& folder, const TreeEntry& entry) {
+  const std::string path = in_folder(folder, entry.name);
+  const int result = entry.kind == S_IFDIR ? sys::rmdir(path.c_str()) : sys::unlink(path.c_str());
+  if (result != 0 && errno != ENOENT) throw_errno("delete", path);
+}
+
 /// Delete what is below a folder, but not what `keep` names. \throws Error{io}
 void delete_except(const std::string& folder, const std::set<std::string>& keep) {
   std::vector<TreeEntry> entries = list_tree(folder);
   std::reverse(entries.begin(), entries.end());  // what is in a folder goes before the folder
   for (const TreeEntry& entry : entries) {
-    if (keep.find(entry.name) != keep.end()) continue;
-    const std::string path = in_folder(folder, entry.name);
-    const int result = entry.kind == S_IFDIR ? sys::rmdir(path.c_str()) : sys::unlink(path.c_str());
-    if (result != 0 && errno != ENOENT) throw_errno("delete", path);
+    if (keep.find(entry.name) == keep.end()) delete_entry(folder, entry);
   }
 }
 
@@ -236,9 +251,13 @@ std::vector<ManifestFile> files_in_output(const ManifestShard& shard, const std:
   return files;
 }
 
+/// What becomes of a file that is there and cannot be read.
+enum class Unreadable { is_written_anew, is_a_fault };
+
 /// Those of `shards` whose files are as the journal says, byte for byte. Of a name that is there twice the last one counts.
 std::map<std::string, ManifestShard> whole_shards(const std::string& output, const std::string& folder_prefix,
-                                                  const std::vector<ManifestShard>& shards, const RunContext& context) {
+                                                  const std::vector<ManifestShard>& shards, Unreadable unreadable,
+                                                  const RunContext& context) {
   std::map<std::string, ManifestShard> whole;
   for (const ManifestShard& shard : shards) whole[shard.folder] = shard;
 
@@ -263,9 +282,9 @@ std::map<std::string, ManifestShard> whole_shards(const std::string& output, con
   };
   const auto hash = [&](Check&& check) {
     try {
-      const File file(in_folder(output, check.file.name), File::Mode::read);
-      check.good = file.size() == check.file.bytes && hash_file(file) == check.file.hash;
-    } catch (const Error&) {  // missing, or cannot be read: it is written anew
+      check.good = StagedOutput::is_whole(in_folder(output, check.file.name), check.file);
+    } catch (const Error&) {
+      if (unreadable == Unreadable::is_a_fault) throw;
     }
     return std::move(check);
   };
@@ -333,26 +352,52 @@ StagedOutput::StagedOutput(const std::string& output, std::string_view format, b
     : output_(settle_name(output)),
       partial_(with_suffix(output_, kPartialSuffix)),
       folder_(place == Place::hidden ? in_folder(partial_, kHiddenFolder) : partial_),
+      part_folder_(in_folder(partial_, kPartsFolder)),
       format_(format),
       force_(force),
       diagnostics_(diagnostics) {
   recover(output_, diagnostics_);
   check_output(output_, format, force);
   const bool stale = check_staging(partial_);
+  if (leftovers == Leftovers::join && is_folder(in_folder(partial_, kHiddenFolder))) folder_ = in_folder(partial_, kHiddenFolder);
+  if (leftovers == Leftovers::join && !is_folder(part_folder_)) {
+    throw Error(ErrorCode::bad_data, "there are no parts to join here; pack --part I/N makes them", partial_);
+  }
   if (!stale && sys::mkdir(partial_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", partial_);
   try {
-    marker_.emplace(lock_marker(partial_));
+    marker_.emplace(lock_marker(partial_, leftovers == Leftovers::share));
+    take_over(leftovers, stale);
   } catch (...) {
-    if (!stale) sys::rmdir(partial_.c_str());  // fails when somebody else is in it
+    if (!stale && !marker_) sys::rmdir(partial_.c_str());  // fails when somebody else is in it
     throw;
   }
+}
+
+/// What to do with what is there, now that the place is ours.
+void StagedOutput::take_over(Leftovers leftovers, bool stale) {
+  kept_ = true;
   journal_.emplace(*marker_);
   finished_ = static_cast<std::int64_t>(journal_->shards().size());
-  if (leftovers == Leftovers::resume && finished_ > 0) {
-    kept_ = true;
-    return;
+  const bool parts = leftovers == Leftovers::share || leftovers == Leftovers::join;
+  if (parts && finished_ > 0) {
+    throw Error(ErrorCode::usage,
+                "an interrupted run without --part left finished shards here; go on with it by --resume, or delete the folder",
+                partial_);
   }
+  if (!parts && is_folder(part_folder_) && !noted_partitions().empty()) {
+    throw Error(ErrorCode::usage, "holds parts of a distributed run; 'shardpack join' publishes them, or delete the folder",
+                partial_);
+  }
+  if (leftovers == Leftovers::share) {
+    if (sys::mkdir(part_folder_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", part_folder_);
+    if (folder_ != partial_ && sys::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", folder_);
+    sync_folder(partial_);
+    sync_folder(parent_of(output_));
+  }
+  if (parts || (leftovers == Leftovers::resume && finished_ > 0)) return;
+
   // Whatever is there was written under this marker, and its owner has ended.
+  kept_ = false;
   marker_->truncate(0);
   delete_except(partial_, {std::string(kOwnerMarker)});
   if (finished_ > 0) {
@@ -396,8 +441,8 @@ void StagedOutput::check_same_run(const RunIdentity& identity) const {
 void StagedOutput::begin_shards(const RunIdentity& identity, const RunContext& context) {
   if (journal_->begun()) {
     check_same_run(identity);
-    const std::string prefix = folder_ == partial_ ? "" : std::string(kHiddenFolder) + "/";
-    whole_ = whole_shards(partial_, prefix, journal_->shards(), context);
+    const std::string prefix = hidden_prefix();
+    whole_ = whole_shards(partial_, prefix, journal_->shards(), Unreadable::is_written_anew, context);
     std::set<std::string> keep{std::string(kOwnerMarker)};
     for (const auto& [name, shard] : whole_) {
       keep.insert(std::string(kHiddenFolder));
@@ -444,6 +489,140 @@ std::string StagedOutput::keep_finished_shards() {
                      finished_ == 1 ? "stays" : "stay", partial_);
 }
 
+// ---- parts --------------------------------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::string_view kPartitionPrefix = "partition-", kPartitionSuffix = ".journal";
+
+/// The partition's number; nothing for another name.
+std::optional<std::int64_t> partition_of(std::string_view name) {
+  if (!name.starts_with(kPartitionPrefix) || !name.ends_with(kPartitionSuffix)) return std::nullopt;
+  name.remove_prefix(kPartitionPrefix.size());
+  name.remove_suffix(kPartitionSuffix.size());
+  std::int64_t number = 0;
+  const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
+  if (problem != std::errc{} || end != name.data() + name.size() || number < 0) return std::nullopt;
+  return number;
+}
+
+std::string partition_file(std::int64_t number) { return fmt::format("{}{:05}{}", kPartitionPrefix, number, kPartitionSuffix); }
+
+bool begins_with_any(std::string_view name, const std::vector<std::string>& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const std::string& beginning) { return name.starts_with(beginning); });
+}
+
+}  // namespace
+
+std::string StagedOutput::hidden_prefix() const { return folder_ == partial_ ? "" : std::string(kHiddenFolder) + "/"; }
+
+std::string StagedOutput::begin_partition(std::int64_t number, const RunIdentity& identity, bool resume,
+                                          const std::vector<std::string>& trainer_stems, const RunContext& context) {
+  journal_.reset();
+  const std::string path = part_file(partition_file(number));
+  const bool was_there = exists(path);
+  partition_.emplace(path, File::Mode::update);
+  const bool locked = partition_->try_lock();
+  if (!locked && (errno == EWOULDBLOCK || was_there)) {
+    throw Error(ErrorCode::usage,
+                fmt::format("partition {} is being packed by another process{}", number,
+                            errno == EWOULDBLOCK ? "" : " (or was, on a file system without locks: then delete this file)"),
+                path);
+  }
+  journal_.emplace(*partition_);
+  whole_.clear();
+  std::string record;
+  if (journal_->begun() && resume) {
+    check_same_run(identity);
+    whole_ = whole_shards(partial_, hidden_prefix(), journal_->shards(), Unreadable::is_written_anew, context);
+    std::set<std::string> noted;
+    for (const ManifestShard& shard : journal_->shards()) noted.insert(shard.folder);
+    if (whole_.size() == noted.size()) record = journal_->closing();
+  } else {
+    journal_->begin(identity);
+    sync_folder(part_folder_);
+  }
+  finished_ += static_cast<std::int64_t>(whole_.size());
+
+  std::set<std::string> trainer_files;
+  for (const auto& [name, shard] : whole_) {
+    for (const ManifestFile& file : shard.trainer_files) trainer_files.insert(file.name);
+  }
+  const std::string own = fmt::format("shard-{:05}-", number);
+  for (const TreeEntry& entry : list_folder(folder_)) {
+    if (!entry.name.starts_with(own) || whole_.find(entry.name) != whole_.end()) continue;
+    delete_except(in_folder(folder_, entry.name), {});
+    delete_entry(folder_, entry);
+  }
+  for (const TreeEntry& entry : list_folder(partial_)) {
+    if (begins_with_any(entry.name, trainer_stems) && trainer_files.find(entry.name) == trainer_files.end())
+      delete_entry(partial_, entry);
+  }
+  return record;
+}
+
+void StagedOutput::partition_finished(const std::string& record) {
+  sync_folder(partial_);
+  if (folder_ != partial_) sync_folder(folder_);
+  sync_folder(part_folder_);
+  journal_->close(record);
+}
+
+void StagedOutput::write_part_file(const std::string& name, std::string_view bytes) const {
+  const std::string path = part_file(name), draft = fmt::format("{}.{}", path, ::getpid());
+  write_whole(draft, bytes);
+  if (sys::rename(draft.c_str(), path.c_str()) != 0) throw_errno("rename", draft);
+  sync_folder(part_folder_);
+}
+
+std::vector<StagedOutput::NotedPartition> StagedOutput::noted_partitions() const {
+  std::vector<NotedPartition> noted;
+  for (const TreeEntry& entry : list_folder(part_folder_)) {
+    const std::optional<std::int64_t> number = partition_of(entry.name);
+    if (!number || entry.kind != S_IFREG) continue;
+    const File file(part_file(entry.name), File::Mode::read);
+    const Journal journal(file);
+    if (!journal.begun()) continue;
+    std::map<std::string, ManifestShard> shards;
+    for (const ManifestShard& shard : journal.shards()) shards[shard.folder] = shard;
+    NotedPartition& partition = noted.emplace_back();
+    partition.number = *number;
+    partition.identity = journal.identity();
+    partition.record = journal.closing();
+    for (auto& [name, shard] : shards) partition.shards.push_back(std::move(shard));
+  }
+  std::sort(noted.begin(), noted.end(), [](const NotedPartition& a, const NotedPartition& b) { return a.number < b.number; });
+  return noted;
+}
+
+std::vector<std::string> StagedOutput::damaged(const std::vector<ManifestShard>& shards, const RunContext& context) const {
+  const std::map<std::string, ManifestShard> whole =
+      whole_shards(partial_, hidden_prefix(), shards, Unreadable::is_a_fault, context);
+  std::vector<std::string> names;
+  for (const ManifestShard& shard : shards) {
+    if (whole.find(shard.folder) == whole.end()) names.push_back(shard.folder);
+  }
+  return names;
+}
+
+bool StagedOutput::is_whole(const std::string& path, const ManifestFile& noted) {
+  if (!exists(path)) return false;
+  const File file(path, File::Mode::read);
+  return file.size() == noted.bytes && hash_file(file) == noted.hash;
+}
+
+void StagedOutput::keep_only(const std::vector<ManifestShard>& shards, const std::vector<std::string>& files) const {
+  std::set<std::string> keep{std::string(kOwnerMarker), std::string(kHiddenFolder), std::string(kPartsFolder)};
+  for (const std::string& name : files) keep.insert(hidden_prefix() + name);
+  for (const ManifestShard& shard : shards) {
+    keep.insert(hidden_prefix() + shard.folder);
+    for (const ManifestFile& file : files_in_output(shard, hidden_prefix())) keep.insert(file.name);
+  }
+  for (const TreeEntry& entry : list_tree(part_folder_)) keep.insert(in_folder(std::string(kPartsFolder), entry.name));
+  delete_except(partial_, keep);
+}
+
 void StagedOutput::publish() {
   try {
     check_output(output_, format_, force_);  // once more: somebody may have been there meanwhile
@@ -481,7 +660,17 @@ void StagedOutput::publish() {
   }
   kept_ = published_ = true;
   sync_folder(parent_of(output_));
-  sys::unlink(in_folder(output_, kOwnerMarker).c_str());  // not before: a power cut may take the rename and leave this
+  // Not before: a power cut may take the rename and leave this.
+  const std::string parts = in_folder(output_, kPartsFolder);
+  try {
+    if (is_folder(parts)) {
+      delete_except(parts, {});
+      sys::rmdir(parts.c_str());
+    }
+  } catch (const Error& error) {
+    diagnostics_.warn(fmt::format("what the parts had noted is not all gone: {}", error.what()));
+  }
+  sys::unlink(in_folder(output_, kOwnerMarker).c_str());
   if (!replaces) return;
   try {
     delete_folder(partial_);

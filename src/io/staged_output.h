@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "io/file.h"
 #include "io/journal.h"
@@ -18,14 +19,17 @@ namespace shardpack {
 /// Stands in every folder that is ours to delete; the run that works there holds a lock on it, which a crash frees, and keeps its
 /// journal in it. A run killed in the instant between renaming and removing it leaves it in OUT, where it means nothing.
 inline constexpr std::string_view kOwnerMarker = ".shardpack-owner";
+/// What the parts of a distributed run note. Goes when the output is published, after the rename.
+inline constexpr std::string_view kPartsFolder = ".shardpack-parts";
 
 /// Owns OUT.partial/ with its marker and lock.
 class StagedOutput {
  public:
-  /// What to do with the OUT.partial/ of a run that has ended: remove it with a note, or go on with it.
-  enum class Leftovers { remove, resume };
+  /// What to do with the OUT.partial/ of a run that has ended: remove it with a note, or go on with it. share: several processes
+  /// write parts of one output into it; join: they are done, and it is to be published.
+  enum class Leftovers { remove, resume, share, join };
   /// Where manifest, plans and shards' folders go: into the folder itself, or into a hidden one in it (a trainer's files lie
-  /// above).
+  /// above). What is joined is where its parts put it.
   enum class Place { beside, hidden };
 
   /// Checks and takes the place: the parent exists and is writable; OUT does not exist, or `force` is given and OUT is an output
@@ -68,17 +72,53 @@ class StagedOutput {
   /// Note a shard whose files are durable; the note is, on return. From one thread at a time.
   void shard_finished(const ManifestShard& shard);
 
+  // ---- parts: each process takes one partition after the other, and notes in a journal of its own what is finished of it. The
+  // folder stays until it is joined.
+
+  /// Take a partition that no living process holds, and whatever is noted of it. Under `resume` its finished shards are checked
+  /// by hash and kept when they are of the same run; everything else of it is deleted: folders shard-PPPPP-*, and the trainer's
+  /// files whose names begin as one of `trainer_stems`. \return what was said when all of it was finished, if all of it is whole;
+  /// else "" \throws Error{usage} when another process holds it, and as check_same_run(); Error{io}
+  std::string begin_partition(std::int64_t number, const RunIdentity& identity, bool resume,
+                              const std::vector<std::string>& trainer_stems, const RunContext& context);
+  void partition_finished(const std::string& record);  ///< a JSON object on one line; durable on return
+
+  /// Small files that all parts share, or that only join() needs: kept with the journals, written whole and durable.
+  void write_part_file(const std::string& name, std::string_view bytes) const;
+  std::string part_file(const std::string& name) const { return part_folder_ + "/" + name; }  ///< its path
+
+  /// What is noted of every partition, in their order.
+  struct NotedPartition {
+    std::int64_t number = 0;
+    RunIdentity identity;
+    std::vector<ManifestShard> shards;  ///< of a name that is there twice the last one counts
+    std::string record;                 ///< of partition_finished(); "" while it is not
+  };
+  std::vector<NotedPartition> noted_partitions() const;
+
+  /// Names of those shards whose files are not as they were noted, byte for byte. \throws Error{io} when one cannot be read
+  std::vector<std::string> damaged(const std::vector<ManifestShard>& shards, const RunContext& context) const;
+  /// False for a file that is missing too. \throws Error{io} when it cannot be read
+  static bool is_whole(const std::string& path, const ManifestFile& noted);
+
+  /// Delete everything but the markers, the journals, these shards, and what else is named, in folder().
+  void keep_only(const std::vector<ManifestShard>& shards, const std::vector<std::string>& files) const;
+
   /// After an error that is no fault of the data: from now on OUT.partial/ stays if a shard is finished.
   /// \return a clause for the user that says so; empty when there is none
   std::string keep_finished_shards();
 
  private:
-  std::string output_, partial_, folder_, format_;
+  void take_over(Leftovers leftovers, bool stale);
+  std::string hidden_prefix() const;
+
+  std::string output_, partial_, folder_, part_folder_, format_;
   bool force_ = false;
   bool kept_ = false;       // partial_ is not ours to delete (any more)
   bool published_ = false;  // or given up to the user
   std::optional<File> marker_;
-  std::optional<Journal> journal_;              // in the marker
+  std::optional<File> partition_;               // its journal, locked
+  std::optional<Journal> journal_;              // in the marker, or of a partition
   std::map<std::string, ManifestShard> whole_;  // finished by the interrupted run, by name
   std::int64_t finished_ = 0;                   // shards
   Diagnostics& diagnostics_;

@@ -21,7 +21,7 @@ int fsync(int descriptor) { return ::fsync(descriptor); }
 void start_writeback(int descriptor, off_t offset, off_t bytes) {
   ::sync_file_range(descriptor, offset, bytes, SYNC_FILE_RANGE_WRITE);
 }
-int try_lock(int descriptor) { return ::flock(descriptor, LOCK_EX | LOCK_NB); }
+int try_lock(int descriptor, bool shared) { return ::flock(descriptor, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB); }
 int mkdir(const char* path, mode_t mode) { return ::mkdir(path, mode); }
 int unlink(const char* path) { return ::unlink(path); }
 int rmdir(const char* path) { return ::rmdir(path); }

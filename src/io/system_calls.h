@@ -19,7 +19,7 @@ ssize_t pwrite(int descriptor, const void* bytes, std::size_t count, off_t offse
 int ftruncate(int descriptor, off_t bytes);
 int fsync(int descriptor);
 void start_writeback(int descriptor, off_t offset, off_t bytes);  ///< sync_file_range; a failure shows at fsync
-int try_lock(int descriptor);                                     ///< flock: exclusive, without waiting
+int try_lock(int descriptor, bool shared);                        ///< flock, without waiting
 int mkdir(const char* path, mode_t mode);
 int unlink(const char* path);
 int rmdir(const char* path);

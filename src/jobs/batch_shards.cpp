@@ -143,9 +143,9 @@ struct Sum {
 };
 
 Sum sum_of(const std::vector<RemovedRange>& ranges, const RemovedLog& log) {
-  Sum sum{.tokens = 0, .loss_tokens = 0, .fingerprint = log.fingerprint()};
+  Sum sum{.tokens = 0, .loss_tokens = 0, .fingerprint = log.totals().fingerprint};
   for (const RemovedRange& range : ranges) sum.tokens += range.tokens;
-  for (const std::int64_t tokens : log.loss_tokens()) sum.loss_tokens += tokens;
+  for (const std::int64_t tokens : log.totals().loss_tokens) sum.loss_tokens += tokens;
   return sum;
 }
 
@@ -227,10 +227,11 @@ void write_batch_shards(StagedOutput& staged, const BatchSource& source, const B
     written.dropped = sum(parts.dropped(epoch));
   }
   shards.shards = rewriter.finish();
-  for (ManifestFile& file : removed.finish()) manifest.files.push_back(std::move(file));
-  shards.removed = removed.fingerprint();
+  const RemovedTotals totals = removed.finish();
+  if (totals.file) manifest.files.push_back(*totals.file);
+  shards.removed = totals.fingerprint;
   for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause)
-    manifest.removed[cause].loss_tokens = removed.loss_tokens()[cause];
+    manifest.removed[cause].loss_tokens = totals.loss_tokens[cause];
   context.progress.end_stage();
 
   // Inputs that changed meanwhile are the likelier cause of any sum that does not come out.
@@ -250,7 +251,7 @@ void write_batch_shards(StagedOutput& staged, const BatchSource& source, const B
     shards.repeated += epochs[e].repeated.fingerprint;
     shards.dropped += epochs[e].dropped.fingerprint;
     ensure(left.tokens == right.tokens, "source plus repeated tokens differ from batched, removed and dropped ones");
-    check_equal_sums(left.fingerprint, right.fingerprint, staged.finished_bytes() > 0);
+    check_equal_sums(left.fingerprint, right.fingerprint, staged.finished_bytes() > 0 ? kInputChangedBack : "");
     ensure(left.loss_tokens == right.loss_tokens,
            "source plus repeated loss tokens differ from batched, removed and dropped ones");
   }

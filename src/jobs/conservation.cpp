@@ -5,19 +5,14 @@
 
 namespace shardpack {
 
-void check_equal_sums(const Fingerprint& before, const Fingerprint& after, bool resumed) {
+void check_equal_sums(const Fingerprint& before, const Fingerprint& after, std::string_view excuse) {
   if (before == after) return;
-  if (resumed) {
-    throw Error(
-        ErrorCode::bad_data,
-        "the finished shards are not of these inputs: one was changed while the interrupted run read it, and changed back; "
-        "they are removed, so run again");
-  }
+  if (!excuse.empty()) throw Error(ErrorCode::bad_data, excuse);
   throw Error(ErrorCode::internal,
               "the written tokens are not the tokens that were scanned; if no input was changed meanwhile, please report it");
 }
 
-void check_conservation(const Manifest& manifest, bool resumed) {
+void check_conservation(const Manifest& manifest, std::string_view excuse) {
   std::int64_t sequences = manifest.sequences, tokens = manifest.tokens, loss_tokens = manifest.loss_tokens;
   for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause) {
     if (cause == static_cast<std::size_t>(RemovalCause::padding)) continue;  // was never part of the source tokens
@@ -28,7 +23,7 @@ void check_conservation(const Manifest& manifest, bool resumed) {
   ensure(sequences == manifest.source_sequences, "source sequences differ from packed plus removed ones");
   ensure(tokens == manifest.source_tokens + manifest.added_bos + manifest.added_eos,
          "source plus added tokens differ from packed plus removed ones");
-  check_equal_sums(manifest.source_fingerprint, manifest.packed_fingerprint + manifest.removed_fingerprint, resumed);
+  check_equal_sums(manifest.source_fingerprint, manifest.packed_fingerprint + manifest.removed_fingerprint, excuse);
   ensure(loss_tokens == manifest.source_loss_tokens, "source loss tokens differ from packed plus removed ones");
 }
 

@@ -1,16 +1,22 @@
 // Source + added = packed + removed: what pack proves before it publishes.
 #pragma once
 
+#include <string_view>
+
 #include "shardpack/manifest.h"
 
 namespace shardpack {
 
-/// In sequences, tokens, loss tokens and fingerprints. \param resumed  some rows were written by an interrupted run
-/// \throws Error{internal}; Error{bad_data} when tokens of an interrupted run are other ones, and may have been read while an
-/// input was another
-void check_conservation(const Manifest& manifest, bool resumed);
+/// In sequences, tokens, loss tokens and fingerprints. \throws Error{internal}; Error{bad_data}, saying `excuse` unless it is
+/// empty, when the tokens are other ones, which other runs may have read while an input was another
+void check_conservation(const Manifest& manifest, std::string_view excuse);
 
 /// The part of it that speaks of fingerprints. \throws the same
-void check_equal_sums(const Fingerprint& before, const Fingerprint& after, bool resumed);
+void check_equal_sums(const Fingerprint& before, const Fingerprint& after, std::string_view excuse);
+
+/// The excuse of a run that goes on with what an interrupted one finished.
+inline constexpr std::string_view kInputChangedBack =
+    "the finished shards are not of these inputs: one was changed while the interrupted run read it, and changed back; they are "
+    "removed, so run again";
 
 }  // namespace shardpack

@@ -7,18 +7,22 @@
 #include "core/predictions.h"
 #include "io/json.h"
 #include "io/manifest_parts.h"
+#include "io/saved_inputs.h"
 #include "io/source.h"
 #include "io/staged_output.h"
 #include "jobs/conservation.h"
 #include "jobs/given_plans.h"
 #include "jobs/index_views.h"
+#include "jobs/memory_need.h"
 #include "jobs/output_place.h"
 #include "jobs/pack_manifest.h"
 #include "jobs/pack_options.h"
 #include "jobs/pack_settings.h"
+#include "jobs/part_run.h"
 #include "jobs/partitions.h"
 #include "jobs/resumable.h"
 #include "jobs/row_widths.h"
+#include "jobs/scan_options.h"
 #include "jobs/step_meter.h"
 #include "jobs/tail.h"
 #include "jobs/trainer_extras.h"
@@ -39,9 +43,41 @@ void warn_of_losses(const ScannedSource& scanned, Diagnostics& diagnostics) {
   if (scanned.source->index().tokens() == 0) diagnostics.warn("the inputs hold no token");
 }
 
-/// Everything that decides the bytes: `identity` with what reading and planning found.
-RunIdentity identity_of_run(RunIdentity identity, const Manifest& manifest, const std::vector<Partition>& partitions) {
-  add_inputs(identity, manifest.sources);
+/// What there is to know of the inputs before their tokens are read; of a saved scan none of them is open yet.
+struct Inputs {
+  ScannedSource scanned;
+  std::optional<SavedInputs> saved;
+  std::string scan_hash;  // of a saved scan
+};
+
+/// One pass over the inputs: boundaries, id range, fingerprint. Or what a pass has found before.
+Inputs read_inputs(const std::vector<std::string>& inputs, const PackOptions& options, std::optional<SavedScan>& scan,
+                   const LengthPolicy& policy, const RunContext& context) {
+  Inputs read;
+  if (!scan) {
+    const ScanNeeds needs{.random_access = !options.dry_run,
+                          .loss_places = loss_side(policy),
+                          .ends = options.policy.append_eos || options.policy.prepend_bos};
+    read.scanned = open_source(inputs, options.read, needs, context);
+    return read;
+  }
+  read.scan_hash = scan->hash;
+  read.saved.emplace(inputs, options.read, std::move(*scan));
+  read.scanned = read.saved->take_source();
+  return read;
+}
+
+/// Everything that decides the bytes: the options, and what reading and planning found. Parts go by the saved scan, which says all
+/// of the inputs.
+RunIdentity identity_of_run(const PackOptions& options, const std::string& scan_hash, const Manifest& manifest,
+                            const std::vector<Partition>& partitions) {
+  RunIdentity identity = identity_before_reading(options);
+  if (options.part) {
+    identity.emplace_back("the saved scan", "of hash " + scan_hash);
+  } else {
+    add_inputs(identity, manifest.sources);
+  }
+  identity.emplace_back("the row length", with_commas(manifest.row_tokens));
   identity.emplace_back("the solver", manifest.solver.empty() ? "none" : manifest.solver);
   StreamHash hash;
   for (const PackingPlan* plan : plans_of(partitions)) {
@@ -55,21 +91,23 @@ RunIdentity identity_of_run(RunIdentity identity, const Manifest& manifest, cons
 
 /// pack() from the reading on. Until it publishes, `staged` holds what there is; none = a dry run.
 PackResult read_plan_write(const std::vector<std::string>& inputs, const std::string& output, const PackOptions& options,
-                           const PlanningOptions& planning, const std::vector<GivenPlan>& given,
+                           const PlanningOptions& planning, const std::vector<GivenPlan>& given, std::optional<SavedScan>& scan,
                            std::optional<StagedOutput>& staged, const RunContext& context) {
-  // One pass over the inputs: boundaries, id range, fingerprint. The index then says where every token is.
+  // The index says where every token is.
   RunContext reading = context;
   if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->trainer_folder() : parent_of(output);
-  const ScanNeeds needs{.random_access = !options.dry_run,
-                        .loss_places = loss_side(planning.policy),
-                        .ends = options.policy.append_eos || options.policy.prepend_bos};
-  const ScannedSource scanned = open_source(inputs, options.read, needs, reading);
+  Inputs read = read_inputs(inputs, options, scan, planning.policy, reading);
+  const ScannedSource& scanned = read.scanned;
   const SequenceIndex& index = scanned.source->index();
   warn_of_losses(scanned, context.diagnostics);
 
   // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.
   check_overlong(index, planning.policy);
-  std::vector<Partition> partitions = cut_partitions(index, options.partition_tokens, options.policy.keep_together);
+  std::vector<Partition> partitions = cut_partitions(index, {.tokens = options.partition_tokens,
+                                                             .order = options.partition_order,
+                                                             .seed = options.seed,
+                                                             .keep_together = options.policy.keep_together});
+  check_memory(index, partitions, planning, context);
   if (!given.empty()) check_plan_count(given, options.plan, partitions.size());
   const PlanningTotals totals = plan_partitions(partitions, index, planning, given, context);
   const TailRows tail = plan_tail(partitions, totals.rows, options);
@@ -82,22 +120,46 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   result.shuffle_window_tokens = totals.largest_partition_tokens;
   result.partitions = static_cast<std::int64_t>(partitions.size());
   result.groups = groups_of(partitions);
+  if (const auto one = given.empty() ? rows_of_one_plan(partitions, planning, context.stop) : std::nullopt; one)
+    result.cut_rows = totals.rows - *one;
   const RewriteSettings settings = rewrite_settings(options, result.manifest, partitions, totals, tail);
   result.bytes_written = expected_bytes(result.manifest, settings);
+  const RunContext writing = with_memory_left(index, partitions, planning, settings, context);
   StepMeter steps(options);
+  if (options.part) result.part = planned_part(*options.part, partitions);
   if (options.dry_run) {
     check_free_space(output, result.bytes_written, kSavesSpace);
     steps.add_unwritten(partitions, index, planning, context);
     result.steps = steps.finish(result.manifest);
     return result;
   }
-  staged->begin_shards(identity_of_run(identity_before_reading(options), result.manifest, partitions), context);
+  const WritingJob job{.staged = *staged,
+                       .source = *scanned.source,
+                       .partitions = partitions,
+                       .planning = planning,
+                       .settings = settings,
+                       .options = options,
+                       .tail = tail,
+                       .context = writing};
+  const RunIdentity identity = identity_of_run(options, read.scan_hash, result.manifest, partitions);
+  if (read.saved) {
+    const SequenceRanges all(0, index.sequences());
+    read.saved->open(options.part ? sequences_of_part(job) : std::vector<SequenceRanges>{all}, reading);
+  }
+
+  // One part of several: its partitions, each noted when it is finished. join() does what follows here.
+  if (options.part) {
+    staged->write_part_file(part_run_name(identity), part_run_text(result));
+    result.part = write_part(job, identity);
+    return result;
+  }
+  staged->begin_shards(identity, context);
   check_free_space(output, result.bytes_written - staged->finished_bytes(), kSavesSpace);
 
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
-  write_dataset(*staged, *scanned.source, partitions, planning, settings, options, tail, steps, result.manifest, context);
+  write_dataset(job, steps, result.manifest);
   settle_totals(partitions, result);
-  write_trainer_extras(*staged, settings, partitions, result.manifest);
+  write_trainer_extras(*staged, settings.output, partitions, result.manifest);
   result.steps = steps.finish(result.manifest);
   result.groups = groups_of(partitions);
 
@@ -105,7 +167,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   scanned.source->check_unchanged();
 
   // Every token that was read is in the rows or in removed.csv: the equations hold, or nothing is published.
-  check_conservation(result.manifest, staged->finished_bytes() > 0);
+  check_conservation(result.manifest, staged->finished_bytes() > 0 ? kInputChangedBack : "");
   result.verified = true;
 
   // The manifest is the commit record; one rename publishes the whole.
@@ -127,6 +189,11 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
     given = read_given_plans(options.plan);
     adopt(options, given);
   }
+  std::optional<SavedScan> scan;
+  if (!options.scan.empty()) {
+    scan = read_saved_scan(options.scan);
+    adopt(options, *scan);
+  }
   if (options.rows_multiple == 0) options.rows_multiple = options.shape.step_rows();
 
   // What can be refused is refused before anything is read; the place is ours from here on.
@@ -137,19 +204,22 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
                            .assign = {.seed = options.seed, .order = row_order(options), .shape = options.shape},
                            .balance_attention = options.balance_attention};
   planning.packing.row_tokens = options.policy.row_tokens;
+  if (scan) check_scan_serves(*scan, planning.policy);
   check_output_apart(output, inputs);
   std::optional<StagedOutput> staged;
   if (options.dry_run) {
     check_output_place(output, kPackedFormat, options.force);
   } else {
     staged.emplace(output, kPackedFormat, options.force, context.diagnostics,
-                   options.resume ? StagedOutput::Leftovers::resume : StagedOutput::Leftovers::remove,
+                   options.part     ? StagedOutput::Leftovers::share
+                   : options.resume ? StagedOutput::Leftovers::resume
+                                    : StagedOutput::Leftovers::remove,
                    is_native(find_preset(options.preset)) ? StagedOutput::Place::beside : StagedOutput::Place::hidden);
     staged->check_same_run(identity_before_reading(options));
   }
 
   return keeping_finished_shards(staged, context.diagnostics,
-                                 [&] { return read_plan_write(inputs, output, options, planning, given, staged, context); });
+                                 [&] { return read_plan_write(inputs, output, options, planning, given, scan, staged, context); });
 }
 
 }  // namespace shardpack

@@ -106,6 +106,14 @@ void check_pack_options(const PackOptions& options) {
         "dataset hold its balanced rows)");
   }
   if (options.partition_tokens < 1) refuse("--partition-tokens must be at least 1");
+  if (options.part && options.scan.empty())
+    refuse("--part needs --scan FILE: all parts go by one saved scan ('shardpack scan --save FILE' makes it)");
+  if (options.part && (options.part->of < 1 || options.part->index < 1 || options.part->index > options.part->of))
+    refuse(fmt::format("--part {}/{}: parts are numbered from 1 to their number", options.part->index, options.part->of));
+  if (!options.scan.empty() && !find_preset(options.preset).positions_column.empty()) {
+    refuse(fmt::format("--for {} asks how many tokens of each row are masked, which a saved scan does not know; leave --scan out",
+                       options.preset));
+  }
   if (options.shard_bytes < 1) refuse("--shard-bytes must be at least 1");
   if (options.zstd_level < 0 || options.zstd_level > 19) refuse("--compress zstd:LEVEL: levels go from 1 to 19");
 }
@@ -202,6 +210,7 @@ std::vector<RecordedOption> recorded_options(const PackOptions& options) {
   constexpr std::array<std::string_view, 3> kTails{"repeat", "fill", "drop"};
   add("tail", text(kTails[static_cast<std::size_t>(options.tail)]));
   add("partition_tokens", number(options.partition_tokens));
+  add("partition_order", text(kPartitionOrders[static_cast<std::size_t>(options.partition_order)]));
   add("shard_bytes", number(options.shard_bytes));
   return recorded;
 }

@@ -15,26 +15,6 @@ namespace shardpack {
 
 namespace {
 
-/// How the dataset's columns become the preset's. \throws Error{usage} when they cannot, Error{bad_data} for ids that do not fit
-OutputRules rules_of_output(const PackOptions& options, const Manifest& manifest) {
-  const Preset& preset = find_preset(options.preset);
-  OutputRules rules = output_rules(preset, *options.container, manifest.columns, manifest.id_type);
-  rules.row_tokens = manifest.row_tokens;
-  rules.position_start = static_cast<std::uint32_t>(options.position_start);
-  rules.eos_id = static_cast<std::uint32_t>(options.read.eos_id.value_or(0));
-  rules.entry_width = manifest.entry_width;
-  rules.segment_width = manifest.segment_width;
-  rules.refuses_inner_eos = preset.ends_in_eos && !options.allow_inner_eos;
-  const std::int64_t largest = std::max({manifest.id_max, manifest.pad_id, options.read.eos_id.value_or(0)});
-  if (!rules.native() && largest > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ErrorCode::bad_data,
-                fmt::format("the token id {} takes more than the 31 bits that --for {} has for it; --for native "
-                            "has 32",
-                            with_commas(largest), preset.name));
-  }
-  return rules;
-}
-
 /// The shards that will be written: each of a partition, the last one's extra rows on their own.
 std::int64_t count_shards(const std::vector<Partition>& partitions, const TailRows& tail, std::int64_t rows_per_shard) {
   std::int64_t shards = ceil_div(tail.extra, rows_per_shard);
@@ -43,6 +23,27 @@ std::int64_t count_shards(const std::vector<Partition>& partitions, const TailRo
 }
 
 }  // namespace
+
+OutputRules output_rules_of(const Manifest& manifest, bool allow_inner_eos) {
+  const Preset& preset = find_preset(manifest.preset);
+  const auto container = std::ranges::find(containers(), manifest.container, &ContainerInfo::name);
+  ensure(container != containers().end(), "the container is one of ours");
+  OutputRules rules = output_rules(preset, container->container, manifest.columns, manifest.id_type);
+  rules.row_tokens = manifest.row_tokens;
+  rules.position_start = static_cast<std::uint32_t>(manifest.position_start);
+  rules.eos_id = static_cast<std::uint32_t>(manifest.eos_id.value_or(0));
+  rules.entry_width = manifest.entry_width;
+  rules.segment_width = manifest.segment_width;
+  rules.refuses_inner_eos = preset.ends_in_eos && !allow_inner_eos;
+  const std::int64_t largest = std::max({manifest.id_max, manifest.pad_id, manifest.eos_id.value_or(0)});
+  if (!rules.native() && largest > std::numeric_limits<std::int32_t>::max()) {
+    throw Error(ErrorCode::bad_data,
+                fmt::format("the token id {} takes more than the 31 bits that --for {} has for it; --for native "
+                            "has 32",
+                            with_commas(largest), preset.name));
+  }
+  return rules;
+}
 
 RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& manifest, const std::vector<Partition>& partitions,
                                  const PlanningTotals& totals, const TailRows& tail) {
@@ -65,7 +66,7 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
       .columns = manifest.columns,
       .single_segments = options.policy.overlong == Overlong::truncate && options.policy.truncate_side == TruncateSide::start &&
                          !cuts_at_row_ends(options.packer),
-      .output = rules_of_output(options, manifest),
+      .output = output_rules_of(manifest, options.allow_inner_eos),
   };
   settings.shards = count_shards(partitions, tail, settings.rows_per_shard());
   return settings;

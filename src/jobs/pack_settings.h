@@ -10,8 +10,10 @@
 
 namespace shardpack {
 
-/// How all shards are written. \throws Error{usage} when the dataset's columns cannot become the preset's, Error{bad_data} for
-/// ids that do not fit
+/// How the dataset's columns become the preset's. \throws Error{usage} when they cannot, Error{bad_data} for ids that do not fit
+OutputRules output_rules_of(const Manifest& manifest, bool allow_inner_eos);
+
+/// How all shards are written. \throws Error as output_rules_of()
 RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& manifest, const std::vector<Partition>& partitions,
                                  const PlanningTotals& totals, const TailRows& tail);
 

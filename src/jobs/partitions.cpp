@@ -1,30 +1,75 @@
 #include "jobs/partitions.h"
 
 #include <algorithm>
+#include <map>
+#include <span>
 
+#include "base/rng.h"
 #include "exec/ordered_map.h"
 
 namespace shardpack {
 
-std::vector<Partition> cut_partitions(const SequenceIndex& index, std::int64_t partition_tokens, std::int32_t keep_together) {
-  std::vector<Partition> partitions;
-  Partition open;
+namespace {
+
+/// Consecutive sequences, and their tokens.
+struct Run {
+  SequenceRange sequences;
   std::int64_t tokens = 0;
+};
+
+/// Whole units, as many as stay within the limits; at least one.
+std::vector<Run> cut_runs(const SequenceIndex& index, std::int64_t most_tokens, std::int64_t most_sequences,
+                          std::int32_t keep_together) {
+  std::vector<Run> runs;
+  Run open;
   for (const SourceFile& file : index.files()) {
     const auto together = static_cast<std::size_t>(keep_together);
     for (std::size_t record = 0; record + together < file.record_begin.size(); record += together) {
-      const std::int64_t length = file.record_begin[record + together] - file.record_begin[record];
-      const std::int64_t sequences = open.last + keep_together - open.first;
-      if (open.last > open.first && (tokens + length > partition_tokens || sequences > kPartitionSequences)) {
-        partitions.push_back(open);
-        open.first = open.last;
-        tokens = 0;
+      const std::int64_t tokens = file.record_begin[record + together] - file.record_begin[record];
+      const std::int64_t sequences = open.sequences.count();
+      if (sequences > 0 && (open.tokens + tokens > most_tokens || sequences + keep_together > most_sequences)) {
+        runs.push_back(open);
+        open = {{open.sequences.last, open.sequences.last}, 0};
       }
-      open.last += keep_together;
-      tokens += length;
+      open.sequences.last += keep_together;
+      open.tokens += tokens;
     }
   }
-  if (open.last > open.first) partitions.push_back(open);
+  if (open.sequences.count() > 0) runs.push_back(open);
+  return runs;
+}
+
+/// The blocks in a seeded order, as many to each partition as stay within the limits.
+std::vector<Partition> deal(std::vector<Run> blocks, const PartitionCut& cut) {
+  RandomStream(cut.seed, RandomPurpose::partition_order).shuffle(std::span(blocks));
+  std::vector<Partition> partitions;
+  for (auto first = blocks.begin(); first != blocks.end();) {
+    std::int64_t tokens = 0, sequences = 0;
+    auto last = first;
+    while (last != blocks.end() && (last == first || (tokens + last->tokens <= cut.tokens &&
+                                                      sequences + last->sequences.count() <= kPartitionSequences))) {
+      tokens += last->tokens;
+      sequences += last->sequences.count();
+      ++last;
+    }
+    // Inside a partition sequences keep the order of the input.
+    std::sort(first, last, [](const Run& a, const Run& b) { return a.sequences.first < b.sequences.first; });
+    Partition& partition = partitions.emplace_back();
+    for (; first != last; ++first) partition.sequences.append(first->sequences);
+  }
+  return partitions;
+}
+
+}  // namespace
+
+std::vector<Partition> cut_partitions(const SequenceIndex& index, const PartitionCut& cut) {
+  if (cut.order == PartitionOrder::shuffled) {
+    return deal(cut_runs(index, cut.tokens / kBlocksAPartition, kPartitionSequences / kBlocksAPartition, cut.keep_together), cut);
+  }
+  std::vector<Partition> partitions;
+  for (const Run& run : cut_runs(index, cut.tokens, kPartitionSequences, cut.keep_together)) {
+    partitions.emplace_back().sequences.append(run.sequences);
+  }
   return partitions;
 }
 
@@ -36,7 +81,7 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
     throw_if_stopped(context.stop);
     Partition& partition = partitions[p];
     options.assign.partition = static_cast<std::int32_t>(p);
-    const PolicyResult policy = apply_policy(index, partition.first, partition.last, options.policy);
+    const PolicyResult policy = apply_policy(index, partition.sequences, options.policy);
     static_cast<PartitionPlan&>(partition) = given.empty() ? plan_partition(policy.items, index, options, context.stop)
                                                            : plan_for(given[p], planned_items(policy.items, options.policy),
                                                                       planned_groups(policy.items, index, options.policy));
@@ -66,6 +111,19 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
   }
   context.progress.end_stage();
   return totals;
+}
+
+std::optional<std::int64_t> rows_of_one_plan(const std::vector<Partition>& partitions, const PlanningOptions& options,
+                                             const std::stop_token& stop) {
+  if (partitions.size() < 2 || find_packer(options.packer).input_order) return std::nullopt;
+  std::map<GroupKey, LengthHistogram> items;  // of all partitions; one entry where there are no groups
+  for (const Partition& partition : partitions) {
+    if (partition.groups.empty()) items[GroupKey()].merge(covered_items(partition.plan));
+    for (const GroupPlan& group : partition.groups) items[group.key].merge(group.items);
+  }
+  std::int64_t rows = 0;
+  for (const auto& [key, lengths] : items) rows += plan_counts(lengths, options, stop).rows();
+  return rows;
 }
 
 }  // namespace shardpack

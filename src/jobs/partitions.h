@@ -1,28 +1,36 @@
-// Partitions: runs of consecutive sequences that are planned, assigned and written on their own. Cut by the data alone.
+// Partitions: sets of sequences that are planned, assigned and written on their own. Cut by the data alone.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <stop_token>
 #include <vector>
 
 #include "jobs/given_plans.h"
 #include "jobs/planning.h"
 #include "shardpack/packing_plan.h"
 #include "shardpack/sequence_index.h"
+#include "shardpack/sequence_ranges.h"
 
 namespace shardpack {
 
 inline constexpr std::int64_t kPartitionSequences = 4'000'000;
 
 struct Partition : PartitionPlan {
-  SequenceId first = 0, last = 0;  ///< sequences [first, last)
-  std::int64_t dropped_rows = 0;   ///< its last rows that --tail drop leaves out
+  SequenceRanges sequences;
+  std::int64_t dropped_rows = 0;  ///< its last rows that --tail drop leaves out
 
   std::int64_t kept_rows() const { return plan.rows() - dropped_rows; }
 };
 
-/// Consecutive sequences up to `partition_tokens` source tokens and kPartitionSequences records each; a longer sequence (or unit
-/// of `keep_together` of them, which are never parted) has a partition of its own. Every record lies in exactly one.
-std::vector<Partition> cut_partitions(const SequenceIndex& index, std::int64_t partition_tokens, std::int32_t keep_together);
+/// With PartitionOrder::shuffled so many blocks fill a partition: enough for a sample of the whole dataset, and each long enough
+/// to be read in one go.
+inline constexpr std::int64_t kBlocksAPartition = 64;
+
+/// Up to cut.tokens source tokens and kPartitionSequences records each; a longer sequence (or unit of `keep_together` of them,
+/// which are never parted) has a partition of its own. Every record lies in exactly one. input: consecutive sequences. shuffled:
+/// the sources are cut into blocks, a seeded permutation of the blocks is dealt to one partition after the other.
+std::vector<Partition> cut_partitions(const SequenceIndex& index, const PartitionCut& cut);
 
 /// What planning all partitions found.
 struct PlanningTotals {
@@ -39,5 +47,10 @@ struct PlanningTotals {
 /// partition; empty = make them
 PlanningTotals plan_partitions(std::vector<Partition>& partitions, const SequenceIndex& index, PlanningOptions options,
                                const std::vector<GivenPlan>& given, const RunContext& context);
+
+/// Rows that one plan over all partitions would have. Nothing for one partition, and where
+/// rows follow the input: then only a second pass would tell.
+std::optional<std::int64_t> rows_of_one_plan(const std::vector<Partition>& partitions, const PlanningOptions& options,
+                                             const std::stop_token& stop);
 
 }  // namespace shardpack

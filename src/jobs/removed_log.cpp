@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "core/column_values.h"
@@ -16,7 +17,6 @@ namespace shardpack {
 namespace {
 
 constexpr std::int64_t kChunkTokens = std::int64_t{1} << 20;
-constexpr char kFileName[] = "removed.csv";
 
 /// RFC 4180: quoted only where it must be. Of the same characters as in the manifest.
 std::string csv_field(const std::string& name) {
@@ -108,14 +108,19 @@ Sums sums_of(const Chunk& chunk, const SequenceSource& source, const DatasetKeys
 }  // namespace
 
 RemovedLog::RemovedLog(const SequenceSource& source, const DatasetKeys& keys, bool single_segments, std::string folder,
-                       const RunContext& context)
-    : source_(source), keys_(keys), single_segments_(single_segments), folder_(std::move(folder)), context_(context) {}
+                       const RunContext& context, std::string name)
+    : source_(source),
+      keys_(keys),
+      single_segments_(single_segments),
+      folder_(std::move(folder)),
+      name_(std::move(name)),
+      context_(context) {}
 
 void RemovedLog::add(const std::vector<RemovedRange>& ranges) {
   if (ranges.empty()) return;
   if (!file_) {
-    file_ = std::make_unique<File>(folder_ + "/" + kFileName, File::Mode::create_exclusive);
-    append("source,record,first_token,tokens,cause\n");
+    file_ = std::make_unique<File>(folder_ + "/" + name_, File::Mode::create);
+    if (name_ == kFileName) append(kHeader);
   }
   std::string lines;
   for (const RemovedRange& range : ranges) {
@@ -162,8 +167,9 @@ void RemovedLog::sum(const std::vector<RemovedRange>& ranges) {
       context_.pool, default_in_flight(context_.pool), context_.stop, produce,
       [&](Chunk&& chunk) { return sums_of(chunk, source_, keys_); },
       [&](Sums&& sums) {
-        fingerprint_ += sums.fingerprint;
-        for (std::size_t cause = 0; cause < loss_tokens_.size(); ++cause) loss_tokens_[cause] += sums.loss_tokens[cause];
+        totals_.fingerprint += sums.fingerprint;
+        for (std::size_t cause = 0; cause < totals_.loss_tokens.size(); ++cause)
+          totals_.loss_tokens[cause] += sums.loss_tokens[cause];
       });
 }
 
@@ -174,11 +180,12 @@ void RemovedLog::append(std::string_view text) {
   bytes_ += static_cast<std::int64_t>(bytes.size());
 }
 
-std::vector<ManifestFile> RemovedLog::finish() {
-  if (!file_) return {};
+RemovedTotals RemovedLog::finish() {
+  if (!file_) return totals_;
   file_->sync();
   file_->close();
-  return {{.name = kFileName, .bytes = bytes_, .hash = hash_.hex()}};
+  totals_.file = ManifestFile{.name = name_, .bytes = bytes_, .hash = hash_.hex()};
+  return totals_;
 }
 
 }  // namespace shardpack

@@ -2,14 +2,15 @@
 // removed is then a statement about two separate readings.
 #pragma once
 
-#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/hash.h"
 #include "core/fingerprint_keys.h"
 #include "io/file.h"
+#include "jobs/partition_record.h"
 #include "shardpack/item.h"
 #include "shardpack/jobs.h"
 #include "shardpack/sequence_source.h"
@@ -18,20 +19,20 @@ namespace shardpack {
 
 class RemovedLog {
  public:
-  /// `folder` receives removed.csv when there is something to write.
+  /// `folder` receives removed.csv when there is something to write; or, of a part, a file of another name with its lines alone.
   /// `single_segments`: counts_whole_sequence() (core/row_block.h).
   RemovedLog(const SequenceSource& source, const DatasetKeys& keys, bool single_segments, std::string folder,
-             const RunContext& context);
+             const RunContext& context, std::string name = std::string(kFileName));
+
+  static constexpr std::string_view kFileName = "removed.csv", kHeader = "source,record,first_token,tokens,cause\n";
 
   void add(const std::vector<RemovedRange>& ranges);
   /// Take ranges into the sums alone.
   void sum(const std::vector<RemovedRange>& ranges);
 
-  const Fingerprint& fingerprint() const { return fingerprint_; }
-  /// By cause; 0 where no column tells them.
-  const std::array<std::int64_t, kRemovalCauses.size()>& loss_tokens() const { return loss_tokens_; }
-  /// Sync and close the file. \return its manifest entry, none when nothing was removed
-  std::vector<ManifestFile> finish();
+  const RemovedTotals& totals() const { return totals_; }
+  /// Sync and close the file.
+  RemovedTotals finish();
 
  private:
   void append(std::string_view text);
@@ -39,13 +40,12 @@ class RemovedLog {
   const SequenceSource& source_;
   const DatasetKeys& keys_;
   const bool single_segments_;
-  std::string folder_;
+  std::string folder_, name_;
   const RunContext& context_;
   std::unique_ptr<File> file_;
   std::int64_t bytes_ = 0;
   StreamHash hash_;
-  Fingerprint fingerprint_;
-  std::array<std::int64_t, kRemovalCauses.size()> loss_tokens_{};
+  RemovedTotals totals_;
 };
 
 }  // namespace shardpack

@@ -73,6 +73,11 @@ std::int64_t RewriteSettings::row_bytes() const {
 
 std::int64_t RewriteSettings::rows_per_shard() const { return std::max<std::int64_t>(1, shard_bytes / row_bytes()); }
 
+/// A block holds its rows once as ids and once more as what is derived from them.
+std::int64_t RewriteSettings::block_bytes() const { 
+  return std::max<std::int64_t>({kBlockTokens, row_room(), widest_row}) * slot_bytes() * 2;
+}
+
 Rewriter::Rewriter(const SequenceSource& source, const DatasetKeys& keys, const RewriteSettings& settings, StagedOutput& staged,
                    const RunContext& context)
     : source_(source), keys_(keys), settings_(settings), staged_(staged), context_(context) {}
@@ -148,12 +153,9 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     }
     context_.progress.advance(block.rows);
   };
-  // A block holds its rows once as ids and once more as what is derived from them.
-  const std::int64_t block_slots = std::max<std::int64_t>({kBlockTokens, settings_.row_room(), settings_.widest_row});
-  const std::int64_t block_bytes = block_slots * settings_.slot_bytes() * 2;
   int in_flight = default_in_flight(context_.pool);
   if (context_.memory_bytes > 0) {
-    in_flight = static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / block_bytes, 1, in_flight));
+    in_flight = static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / settings_.block_bytes(), 1, in_flight));
   }
   ordered_map(context_.pool, in_flight, context_.stop, produce, transform, consume);
 
@@ -218,7 +220,7 @@ std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::in
                  .list_values = std::move(list_values)};
   if (settings_.output.native()) return make_native_sink(plan);
   return make_trainer_sink(std::move(plan), settings_.output, source_.index(), staged_.trainer_folder(),
-                           trainer_file_name(settings_.output, shards_written(), settings_.shards));
+                           trainer_file_name(settings_.output, settings_.shards_before + shards_written(), settings_.shards));
 }
 
 void Rewriter::wait_for_sync() {

@@ -36,6 +36,7 @@ struct RewriteSettings {
   bool single_segments = false;  ///< counts_whole_sequence()
   OutputRules output;
   std::int64_t shards = 0;                       ///< of the whole dataset: their files are named by it
+  std::int64_t shards_before = 0;                ///< that others write
   std::function<void(std::int64_t)> row_loss{};  ///< is told the loss tokens of every row in turn, where it is wanted
 
   /// Tokens that a row has room for: its slots, and those of each segment that take none.
@@ -43,6 +44,7 @@ struct RewriteSettings {
   int slot_bytes() const;               ///< of the arrays with a value for each slot, uncompressed
   std::int64_t row_bytes() const;       ///< of all arrays with the same number of values in every row
   std::int64_t rows_per_shard() const;  ///< at least 1
+  std::int64_t block_bytes() const;     ///< of rows that a worker takes at once, in memory
 };
 
 /// Writes shard folders into a staged output. One at a time for a caller, but a shard's last step (sync to disk, journal)

@@ -102,7 +102,7 @@ void settle_widths(const PackOptions& options, const SequenceSource& source, con
   for (std::size_t p = 0; p < partitions.size(); ++p) {
     throw_if_stopped(context.stop);
     planning.assign.partition = static_cast<std::int32_t>(p);
-    PolicyResult policy = apply_policy(source.index(), partitions[p].first, partitions[p].last, planning.policy);
+    PolicyResult policy = apply_policy(source.index(), partitions[p].sequences, planning.policy);
     const OrderedRows rows = assign_partition(std::move(policy.items), source.index(), partitions[p], planning);
     const std::vector<std::int64_t> counts = masked.of(rows.items);
     for (std::int64_t row = 0; row < rows.rows.rows(); ++row) {

@@ -1,6 +1,9 @@
 // scan: one pass over the inputs, totals out.
+#include "io/saved_scan.h"
 #include "io/source.h"
 #include "jobs/index_views.h"
+#include "jobs/partitions.h"
+#include "jobs/scan_options.h"
 #include "shardpack/jobs.h"
 
 namespace shardpack {
@@ -53,19 +56,29 @@ std::vector<ManifestSource> sources_of(const SequenceIndex& index) {
 }
 
 ScanResult scan(const std::vector<std::string>& inputs, const ReadOptions& options, const RunContext& context,
-                bool want_record_lengths) {
-  const ScannedSource scanned = open_source(inputs, options, {.random_access = false}, context);
+                const ScanWants& wants) {
+  const bool ends = wants.save && (options.eos_id || options.bos_id);
+  const LossSide side = wants.save ? wants.save->loss_side : LossSide::none;
+  const ScannedSource scanned =
+      open_source(inputs, options, {.random_access = false, .loss_places = side, .ends = ends}, context);
   const SequenceIndex& index = scanned.source->index();
-  return {.lengths = lengths_of(index),
-          .files = sources_of(index),
-          .id_min = scanned.totals.id_min,
-          .id_max = scanned.totals.id_max,
-          .fingerprint = scanned.totals.fingerprint,
-          .padding = scanned.padding,
-          .null_records = scanned.null_records,
-          .not_carried = scanned.not_carried,
-          .groups = group_lengths_of(index),
-          .record_lengths = want_record_lengths ? record_lengths_of(index) : std::vector<std::int64_t>()};
+  ScanResult result{.lengths = lengths_of(index),
+                    .files = sources_of(index),
+                    .id_min = scanned.totals.id_min,
+                    .id_max = scanned.totals.id_max,
+                    .fingerprint = scanned.totals.fingerprint,
+                    .padding = scanned.padding,
+                    .null_records = scanned.null_records,
+                    .not_carried = scanned.not_carried,
+                    .groups = group_lengths_of(index),
+                    .record_lengths = wants.record_lengths ? record_lengths_of(index) : std::vector<std::int64_t>(),
+                    .saved = {}};
+  if (wants.save) {
+    result.partitions = std::ssize(cut_partitions(index, wants.save->cut));
+    result.saved =
+        saved_scan_bytes(scanned, {.recorded = recorded_scan_options(options, wants.save->cut), .ends = ends, .loss_side = side});
+  }
+  return result;
 }
 
 namespace {

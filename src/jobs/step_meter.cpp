@@ -98,7 +98,7 @@ void StepMeter::add_unwritten(const std::vector<Partition>& partitions, const Se
   for (std::size_t p = 0; p < partitions.size(); ++p) {
     throw_if_stopped(context.stop);
     options.assign.partition = static_cast<std::int32_t>(p);
-    PolicyResult policy = apply_policy(index, partitions[p].first, partitions[p].last, options.policy);
+    PolicyResult policy = apply_policy(index, partitions[p].sequences, options.policy);
     PartitionCosts costs;
     OrderedRows rows = assign_partition(std::move(policy.items), index, partitions[p], options, &costs);
     keep_first_rows(rows.rows, partitions[p].kept_rows());

@@ -34,8 +34,8 @@ DroppedRows drop_last_rows(OrderedRows& rows, const SequenceIndex& index, Partit
     return rows.items[static_cast<std::size_t>(rows.rows.items[place])];
   };
 
-  std::vector<bool> present(static_cast<std::size_t>(partition.last - partition.first));  // sequences with a segment left
-  const auto offset = [&](const Item& item) { return static_cast<std::size_t>(item.sequence - partition.first); };
+  std::vector<bool> present(static_cast<std::size_t>(partition.sequences.count()));  // sequences with a segment left
+  const auto offset = [&](const Item& item) { return static_cast<std::size_t>(partition.sequences.rank(item.sequence)); };
   for (std::size_t place = 0; place < kept; ++place) present[offset(item_at(place))] = true;
 
   std::sort(rows.rows.items.begin() + static_cast<std::ptrdiff_t>(kept), rows.rows.items.end());  // input order

@@ -33,9 +33,8 @@ std::string packed_metadata_json(const Manifest& manifest, const std::vector<Par
 
 }  // namespace
 
-void write_trainer_extras(const StagedOutput& staged, const RewriteSettings& settings, const std::vector<Partition>& partitions,
+void write_trainer_extras(const StagedOutput& staged, const OutputRules& rules, const std::vector<Partition>& partitions,
                           Manifest& manifest) {
-  const OutputRules& rules = settings.output;
   if (rules.native()) return;
   if (manifest.shards.empty()) {
     manifest.trainer_files = make_trainer_files(rules, staged.trainer_folder(), trainer_file_name(rules, 0, 1), 0)->finish();

@@ -3,15 +3,15 @@
 
 #include <vector>
 
+#include "core/trainer_rows.h"
 #include "io/staged_output.h"
 #include "jobs/partitions.h"
-#include "jobs/rewrite.h"
 #include "shardpack/manifest.h"
 
 namespace shardpack {
 
 /// Writes them and lists them in the manifest; and where there is no shard, a file without rows that has the columns.
-void write_trainer_extras(const StagedOutput& staged, const RewriteSettings& settings, const std::vector<Partition>& partitions,
+void write_trainer_extras(const StagedOutput& staged, const OutputRules& rules, const std::vector<Partition>& partitions,
                           Manifest& manifest);
 
 }  // namespace shardpack

@@ -55,12 +55,16 @@ ManifestFile copy_file(const File& from, const std::string& folder, const std::s
   }
 }
 
-/// Which records of a partition have a line in removed.csv.
-std::vector<bool> removed_records(RemovedReader& reader, const ManifestPartition& partition, IssueList& issues) {
-  std::vector<bool> removed(static_cast<std::size_t>(partition.sequences));
-  reader.read_until(partition.first_sequence, partition.first_sequence + partition.sequences, [&](const RemovedRange& range) {
-    removed[static_cast<std::size_t>(range.sequence - partition.first_sequence)] = true;
-  });
+/// Which records of a part have a line in removed.csv, which is in the order of the partitions.
+std::vector<bool> removed_records(RemovedReader& reader, const ManifestPartition& part, const Manifest& manifest,
+                                  IssueList& issues) {
+  std::vector<bool> removed(static_cast<std::size_t>(part.sequences.count()));
+  for (const ManifestPartition& partition : manifest.partitions) {
+    if (!part.sequences.contains(partition.sequences.first())) continue;
+    reader.read_until(partition.sequences, [&](const RemovedRange& range) {
+      removed[static_cast<std::size_t>(part.sequences.rank(range.sequence))] = true;
+    });
+  }
   if (!issues.empty()) fail_to_unpack(std::string(RemovedReader::kFileName), issues.take().front().message);
   return removed;
 }
@@ -106,11 +110,11 @@ void write_sources(const UnpackSetup& setup, const RecordSinkSettings& settings,
   SourceFiles files(settings, std::move(stems), staged.folder(), setup.context);
   Fingerprint fingerprint;
   setup.context.progress.begin_stage("unpacking", manifest.planned_rows(), "rows");
-  for (const ManifestPartition& partition : manifest.partitions) {
+  for (const ManifestPartition& partition : parts_to_unpack(setup.dataset)) {
     const std::vector<const ManifestShard*> shards = planned_shards(setup.dataset, partition);
     RecordSpool spool = make_spool(manifest, setup.temp_dir);
-    const PartitionLayout layout =
-        lay_out_partition(setup.dataset, partition, shards, removed_records(removed, partition, issues), spool, setup.context);
+    const PartitionLayout layout = lay_out_partition(setup.dataset, partition, shards,
+                                                     removed_records(removed, partition, manifest, issues), spool, setup.context);
     fingerprint += scatter_rows(setup, partition, shards, layout, spool);
     for (const FileRun& run : layout.runs) files.add(spool, run.file, run.first, run.last);
     result.sequences += spool.records();
@@ -133,7 +137,7 @@ UnpackResult unpack(const std::string& path, const std::string& output, const Un
   // What can be refused is refused before anything is read.
   const PackedDataset dataset(path);
   const Manifest& manifest = dataset.manifest();
-  check_partitions(dataset);
+  static_cast<void>(parts_to_unpack(dataset));  // or nothing is written
   const RecordSinkSettings settings = sink_settings(manifest, options);
   check_record_format(settings);
   const std::vector<std::string> stems = unpacked_stems(manifest.sources, settings);

@@ -45,8 +45,9 @@ class LayoutMaker {
       const RowBlock block = rows.read(row, count);
       for (const RowSegment& segment : block.segments) {
         const std::int64_t record =
-            first_sequence_[static_cast<std::size_t>(segment.file)] + segment.record - partition_.first_sequence;
-        if (record < 0 || record >= partition_.sequences) fail_to_unpack(shard.folder, "a segment of another partition's record");
+            first_sequence_[static_cast<std::size_t>(segment.file)] + segment.record - partition_.sequences.first();
+        if (record < 0 || record >= partition_.sequences.count())
+          fail_to_unpack(shard.folder, "a segment of another partition's record");
         pieces_.push_back({static_cast<std::uint32_t>(record), segment.tokens, segment.first_token});
       }
       row += count;
@@ -79,7 +80,7 @@ class LayoutMaker {
       const auto begin = next;
       while (next != order.end() && pieces_[*next].record == record) ++next;
       if (begin == next && removed[record]) continue;
-      while (partition_.first_sequence + record >= first_sequence_[file + 1]) ++file;
+      while (partition_.sequences.first() + record >= first_sequence_[file + 1]) ++file;
       take_record(record, std::span(begin, next), file, layout);
     }
     return layout;
@@ -95,7 +96,7 @@ class LayoutMaker {
       if (piece.first_token < end) {
         fail_to_unpack(dataset_.manifest().sources[file].name,
                        fmt::format("a token of record {} is in the rows twice",
-                                   with_commas(partition_.first_sequence + record - first_sequence_[file])));
+                                   with_commas(partition_.sequences.first() + record - first_sequence_[file])));
       }
       layout.destination[segment] = destination;
       destination += piece.tokens;
@@ -164,16 +165,34 @@ PartitionLayout lay_out_partition(const PackedDataset& dataset, const ManifestPa
   return layout;
 }
 
-void check_partitions(const PackedDataset& dataset) {
+std::vector<ManifestPartition> parts_to_unpack(const PackedDataset& dataset) {
   const Manifest& manifest = dataset.manifest();
+  std::vector<SequenceRange> runs;
+  bool in_order = true;
+  ManifestPartition all;
+  for (const ManifestPartition& partition : manifest.partitions) {
+    in_order =
+        in_order && partition.sequences.runs().size() == 1 && (runs.empty() || runs.back().last == partition.sequences.first());
+    runs.insert(runs.end(), partition.sequences.runs().begin(), partition.sequences.runs().end());
+    all.rows += partition.rows;
+    all.shards.insert(all.shards.end(), partition.shards.begin(), partition.shards.end());
+  }
+  std::ranges::sort(runs, {}, &SequenceRange::first);
   SequenceId next = 0;
   bool sound = true;
-  for (const ManifestPartition& partition : manifest.partitions) {
-    sound = sound && partition.first_sequence == next && partition.sequences >= 0 && partition.sequences < std::int64_t{kNowhere};
-    next += partition.sequences;
+  for (const SequenceRange& run : runs) {
+    sound = sound && run.first == next;
+    next = run.last;
   }
   if (!sound || next != first_sequences(manifest.sources).back())
-    fail_to_unpack(dataset.folder(), "the partitions of the manifest are not a sequence of all records");
+    fail_to_unpack(dataset.folder(), "the partitions of the manifest do not hold every record once");
+  if (!in_order) all.sequences.append({0, next});
+  std::vector<ManifestPartition> parts = in_order ? manifest.partitions : std::vector<ManifestPartition>{std::move(all)};
+  for (const ManifestPartition& part : parts) {
+    if (part.sequences.count() >= std::int64_t{kNowhere})
+      throw Error(ErrorCode::limit, "2^32 records or more cannot be put in order at once", dataset.folder());
+  }
+  return parts;
 }
 
 }  // namespace shardpack

@@ -39,8 +39,9 @@ PartitionLayout lay_out_partition(const PackedDataset& dataset, const ManifestPa
                                   const std::vector<const ManifestShard*>& shards, const std::vector<bool>& removed,
                                   RecordSpool& spool, const RunContext& context);
 
-/// Do the partitions take all records in their order? \throws Error{bad_data}
-void check_partitions(const PackedDataset& dataset);
+/// The partitions, if they follow each other in the order of the sources; one of all records, if blocks were dealt to them, for
+/// then no source is whole before all are read. \throws Error{bad_data} when a record is in none or in two
+std::vector<ManifestPartition> parts_to_unpack(const PackedDataset& dataset);
 
 /// \throws Error{bad_data} that points to verify
 [[noreturn]] void fail_to_unpack(const std::string& place, const std::string& what);

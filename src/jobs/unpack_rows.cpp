@@ -46,7 +46,7 @@ class BlockScatter {
     const SequenceId sequence = setup_.first_sequence[static_cast<std::size_t>(segment.file)] + segment.record;
     const auto number = static_cast<std::size_t>(first_segment_ + block.first_segment) + s;
     const std::int64_t destination = layout_.destination[number];
-    const std::uint32_t place = layout_.place[static_cast<std::size_t>(sequence - partition_.first_sequence)];
+    const std::uint32_t place = layout_.place[static_cast<std::size_t>(sequence - partition_.sequences.first())];
 
     const ValueType id_type = block.id_type == IdType::u16 ? ValueType::u16 : ValueType::u32;
     Fingerprint total = copy_tokens(spool_.ids, id_type, setup_.keys.ids, block.ids, segment, sequence, slot, destination);

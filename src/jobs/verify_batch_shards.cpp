@@ -283,7 +283,8 @@ class ShardCheck {
     }
     row_rules_.row_tokens = width;
     row_rules_.segment_multiple = rules_.padded() ? width : 1;  // a padded sequence takes up its whole row
-    const RowsOrigin origin{.first_sequence = 0, .sequences = rules_.manifest.source_sequences, .plan = nullptr, .plan_file = {}};
+    const SequenceRanges all(0, rules_.manifest.source_sequences);
+    const RowsOrigin origin{.sequences = &all, .plan = nullptr, .plan_file = {}};
     CheckedRows checked = check_stored_rows(row, row_rules_, origin, rules_.recounts);
     facts_.issues.merge(std::move(checked.issues));
     for (const PlacedPiece& piece : checked.pieces) check_piece(piece, item, batch);
@@ -350,7 +351,7 @@ void check_removed_ranges(const BatchFolder& folder, const std::vector<std::int6
     return a.sequence == b.sequence && a.first_token == b.first_token && a.tokens == b.tokens && a.cause == b.cause;
   };
   bool differs = false;
-  reader.read_until(0, static_cast<SequenceId>(lengths.size()), [&](const RemovedRange& range) {
+  reader.read_until(SequenceRanges(0, std::ssize(lengths)), [&](const RemovedRange& range) {
     differs = differs || next >= expected.size() || !same(range, expected[next]);
     ++next;
   });

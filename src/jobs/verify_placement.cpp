@@ -50,10 +50,11 @@ std::vector<SequenceId> first_sequences(const std::vector<ManifestSource>& sourc
   return first;
 }
 
-Placement::Placement(SequenceId first, std::int64_t sequences) : first_(first), leading_(static_cast<std::size_t>(sequences)) {}
+Placement::Placement(const SequenceRanges& sequences)
+    : sequences_(sequences), leading_(static_cast<std::size_t>(sequences.count())) {}
 
 void Placement::place(SequenceId sequence, std::int64_t first_token, Length tokens) {
-  std::uint32_t& leading = leading_[static_cast<std::size_t>(sequence - first_)];
+  std::uint32_t& leading = leading_[static_cast<std::size_t>(sequences_.rank(sequence))];
   if (first_token == 0 && leading == 0 && tokens > 0) {
     leading = static_cast<std::uint32_t>(tokens);
   } else {
@@ -74,8 +75,11 @@ void Placement::finish(const std::vector<ManifestSource>& sources, const Sequenc
   totals.file_tokens.resize(sources.size());
   std::size_t file = 0;
   auto other = others_.begin();
+  auto run = sequences_.runs().begin();
+  SequenceId next = leading_.empty() ? 0 : run->first;
   for (std::size_t i = 0; i < leading_.size(); ++i) {
-    const SequenceId sequence = first_ + static_cast<std::int64_t>(i);
+    if (next == run->last) next = (++run)->first;
+    const SequenceId sequence = next++;
     while (sequence >= first_of_file[file + 1]) ++file;
 
     RecordWalk walk;

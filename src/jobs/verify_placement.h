@@ -25,11 +25,11 @@ struct PlacementTotals {
   std::vector<std::int64_t> file_tokens;  ///< placed or removed, by source file
 };
 
-/// The records [first, first + sequences). 4 bytes a record, and 24 for each piece that does not begin at a record's first token
+/// The records of a partition. 4 bytes a record, and 24 for each piece that does not begin at a record's first token
 /// and for each removed range.
 class Placement {
  public:
-  Placement(SequenceId first, std::int64_t sequences);
+  explicit Placement(const SequenceRanges& sequences);
 
   /// A segment of a row, and a line of removed.csv; the sequence lies in the partition.
   void place(SequenceId sequence, std::int64_t first_token, Length tokens);
@@ -48,7 +48,7 @@ class Placement {
     std::int8_t cause;  // RemovalCause, or kPlaced
   };
 
-  SequenceId first_;
+  const SequenceRanges& sequences_;
   std::vector<std::uint32_t> leading_;  // by record: tokens of its piece from token 0 on, 0 = none
   std::vector<Range> others_;
 };

@@ -34,11 +34,12 @@ RemovedReader::RemovedReader(std::optional<File> file, const std::vector<Manifes
   if (file_ && (!next_line(header) || header != kHeader)) fault(fmt::format("expected the header {}", fmt::join(kHeader, ",")));
 }
 
-void RemovedReader::read_until(SequenceId first, SequenceId end, const std::function<void(const RemovedRange&)>& visit) {
+void RemovedReader::read_until(const SequenceRanges& sequences, const std::function<void(const RemovedRange&)>& visit) {
+  last_ = -1;
   while (!broken_) {
     std::vector<std::string> fields = std::exchange(pending_, {});
     if (fields.empty() && !next_line(fields)) return;
-    const std::optional<RemovedRange> range = parse(fields, first, end);
+    const std::optional<RemovedRange> range = parse(fields, sequences);
     if (!range) {
       if (!broken_) pending_ = std::move(fields);
       return;
@@ -48,7 +49,7 @@ void RemovedReader::read_until(SequenceId first, SequenceId end, const std::func
 }
 
 /// \return nothing for a line of another partition, or after a fault
-std::optional<RemovedRange> RemovedReader::parse(const std::vector<std::string>& fields, SequenceId first, SequenceId end) {
+std::optional<RemovedRange> RemovedReader::parse(const std::vector<std::string>& fields, const SequenceRanges& sequences) {
   if (fields.size() != kHeader.size()) {
     fault(fmt::format("{} fields, expected {}", fields.size(), kHeader.size()));
     return std::nullopt;
@@ -70,7 +71,7 @@ std::optional<RemovedRange> RemovedReader::parse(const std::vector<std::string>&
       fault(fmt::format("record {}, tokens {} + {}: {} has no such tokens", *record, *first_token, *tokens, source.name));
       return std::nullopt;
     }
-    if (sequence >= first && sequence < end && (only_one || sequence >= last_)) {
+    if (sequences.contains(sequence) && (only_one || sequence >= last_)) {
       last_ = sequence;
       return RemovedRange{sequence, *first_token, *tokens, static_cast<RemovalCause>(cause - kRemovalCauses.begin())};
     }

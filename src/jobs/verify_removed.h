@@ -25,7 +25,7 @@ class RemovedReader {
   RemovedReader(std::optional<File> file, const std::vector<ManifestSource>& sources, IssueList& issues);
 
   /// Calls visit(range) for the lines of the records [first, end); lines follow the order of the partitions.
-  void read_until(SequenceId first, SequenceId end, const std::function<void(const RemovedRange&)>& visit);
+  void read_until(const SequenceRanges& sequences, const std::function<void(const RemovedRange&)>& visit);
 
   /// Read what is left, which should be nothing, and compare the hash.
   void finish(const std::string& expected_hash);
@@ -34,7 +34,7 @@ class RemovedReader {
   /// Fields of the next line (RFC 4180); false at the end.
   bool next_line(std::vector<std::string>& fields);
   bool next_character(char& character);
-  std::optional<RemovedRange> parse(const std::vector<std::string>& fields, SequenceId first, SequenceId end);
+  std::optional<RemovedRange> parse(const std::vector<std::string>& fields, const SequenceRanges& sequences);
   void fault(const std::string& message);
 
   std::optional<File> file_;

@@ -175,9 +175,7 @@ class RowCheck {
     if (record < 0 || record >= from.sequences) return fault("no such record");
     if (first_token < 0 || first_token > from.tokens - segment.tokens) return fault("no such token");
     const SequenceId sequence = rules_.first_sequence[static_cast<std::size_t>(file)] + record;
-    if (sequence < origin_.first_sequence || sequence - origin_.first_sequence >= origin_.sequences) {
-      return fault("the record belongs to another partition");
-    }
+    if (!origin_.sequences->contains(sequence)) return fault("the record belongs to another partition");
     result_.pieces.push_back({sequence, first_token, static_cast<Length>(segment.tokens)});
     return true;
   }

@@ -15,6 +15,7 @@
 #include "shardpack/item.h"
 #include "shardpack/manifest.h"
 #include "shardpack/sequence_index.h"
+#include "shardpack/sequence_ranges.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -66,8 +67,8 @@ struct StoredRows {
 
 /// What the rows of a block belong to.
 struct RowsOrigin {
-  SequenceId first_sequence = 0, sequences = 0;  ///< of the partition
-  const PlanRealisation* plan = nullptr;         ///< null: rows are not compared with a plan
+  const SequenceRanges* sequences = nullptr;  ///< of the partition
+  const PlanRealisation* plan = nullptr;      ///< null: rows are not compared with a plan
   std::string plan_file;
   const SequenceIndex* index = nullptr;  ///< of the sources read again, when they have groups
   bool fill = false;                     ///< rows without a segment are right here, and others are not

@@ -99,6 +99,7 @@ class DatasetPass {
                .loss_column = manifest_.loss_column,
                .single_segments = truncates_at_start(manifest_),
                .output = output.native() ? nullptr : &output},
+        all_sequences_(0, rules_.first_sequence.back()),
         recounts_{FingerprintRecount(longest_source(), "input_ids")},
         removed_(open_removed(), manifest_.sources, issues) {
     for (const Column& column : manifest_.columns) recounts_.push_back(recounts_.front().of_column(column.name));
@@ -230,12 +231,11 @@ class DatasetPass {
     partition_->listed = &listed;
     next_shard_of_partition_ = 0;
     read_plan(*partition_);
-    if (listed.sequences < 0 || listed.sequences > kMaxPartitionSequences || listed.first_sequence < 0 ||
-        listed.first_sequence > rules_.first_sequence.back() - listed.sequences) {
+    if (listed.sequences.count() > kMaxPartitionSequences || listed.sequences.last() > rules_.first_sequence.back()) {
       partition_->issues.add(
           "manifest", kManifestName,
-          fmt::format("partition of {}: sequences {} + {} of {}", listed.plan, with_commas(listed.first_sequence),
-                      with_commas(listed.sequences), with_commas(rules_.first_sequence.back())));
+          fmt::format("partition of {}: {} sequences up to {} of {}", listed.plan, with_commas(listed.sequences.count()),
+                      with_commas(listed.sequences.last()), with_commas(rules_.first_sequence.back())));
       partition_->complete = false;
     }
   }
@@ -312,8 +312,7 @@ class DatasetPass {
     shard->tail = next_shard_++ >= first_tail_shard_;
     shard->partition = partition_;
     shard->first_row = std::exchange(next_row_, next_row_ + listed.rows);
-    shard->origin = {.first_sequence = shard->tail ? 0 : partition_->listed->first_sequence,
-                     .sequences = shard->tail ? rules_.first_sequence.back() : partition_->listed->sequences,
+    shard->origin = {.sequences = shard->tail ? &all_sequences_ : &partition_->listed->sequences,
                      .plan = shard->tail ? nullptr : partition_->plan.get(),
                      .plan_file = partition_->listed->plan,
                      .index = index_ != nullptr && index_->grouped() ? index_ : nullptr,
@@ -398,7 +397,7 @@ class DatasetPass {
     PartitionCheck& partition = *shard.partition;
     if (!partition.complete) return;
     if (!partition.placement) {
-      partition.placement = std::make_unique<Placement>(partition.listed->first_sequence, partition.listed->sequences);
+      partition.placement = std::make_unique<Placement>(partition.listed->sequences);
     }
     for (const PlacedPiece& piece : task.checked.pieces)
       partition.placement->place(piece.sequence, piece.first_token, piece.tokens);
@@ -435,15 +434,14 @@ class DatasetPass {
     const ManifestPartition& listed = *partition.listed;
     issues_.merge(std::move(partition.issues));
     if (!partition.complete) {
-      removed_.read_until(listed.first_sequence, listed.first_sequence + listed.sequences, [](const RemovedRange&) {});
+      removed_.read_until(listed.sequences, [](const RemovedRange&) {});
       facts_.complete = false;
       return;
     }
     const std::int64_t missing = partition.plan->finish(listed.plan, issues_);
     if (missing > 0) issues_.add("cover", listed.plan, fmt::format("{} rows of the plan are not there", with_commas(missing)));
-    if (!partition.placement) partition.placement = std::make_unique<Placement>(listed.first_sequence, listed.sequences);
-    removed_.read_until(listed.first_sequence, listed.first_sequence + listed.sequences,
-                        [&](const RemovedRange& range) { partition.placement->remove(range); });
+    if (!partition.placement) partition.placement = std::make_unique<Placement>(listed.sequences);
+    removed_.read_until(listed.sequences, [&](const RemovedRange& range) { partition.placement->remove(range); });
     partition.placement->finish(manifest_.sources, index_, manifest_.row_tokens, facts_.placement, issues_);
     partition.placement.reset();
   }
@@ -463,6 +461,7 @@ class DatasetPass {
   const RunContext& context_;
   IssueList& issues_;
   const RowRules rules_;
+  const SequenceRanges all_sequences_;
   std::vector<FingerprintRecount> recounts_;  // of the ids, and of each column
   RemovedReader removed_;
   DatasetFacts facts_;

@@ -1,7 +1,15 @@
 #include "jobs/write_partitions.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/checked.h"
 #include "base/hash.h"
+#include "exec/ordered_map.h"
 #include "io/plan_file.h"
+#include "io/trainer_files.h"
 #include "jobs/index_views.h"
 #include "jobs/pack_manifest.h"
 #include "jobs/removed_log.h"
@@ -17,84 +25,200 @@ void write_rows(Rewriter& rewriter, const OrderedRows& rows, std::size_t number,
   for (std::int64_t shard = first; shard < rewriter.shards_written(); ++shard) entry.shards.push_back(rewriter.shard_name(shard));
 }
 
-/// A small file beside the manifest, and its entry.
-void write_listed(const StagedOutput& staged, Manifest& manifest, const std::string& file_name, const std::string& text) {
-  staged.write_file(file_name, text);
-  manifest.files.push_back({file_name, static_cast<std::int64_t>(text.size()), hash_hex(text)});
+/// Rows of the dataset before a partition.
+std::int64_t rows_before(const std::vector<Partition>& partitions, std::size_t number) {
+  std::int64_t rows = 0;
+  for (std::size_t p = 0; p < number; ++p) rows += partitions[p].kept_rows();
+  return rows;
+}
+
+AssignOptions assign_options(const WritingJob& job, std::size_t number) {
+  AssignOptions options = job.planning.assign;
+  options.partition = static_cast<std::int32_t>(number);
+  options.first_row = rows_before(job.partitions, number);
+  return options;
+}
+
+/// The rows of a partition and its part of the log of what is removed. `head` collects the dataset's first rows, for --tail
+/// repeat; the last partition's extra rows are made of them, in a shard of their own behind its others, so that planned rows stay
+/// what their plans say.
+PartitionRecord write_partition(const WritingJob& job, std::size_t number, Rewriter& rewriter, RemovedLog& removed,
+                                OrderedRows& head, StepMeter* steps) {
+  const SequenceIndex& index = job.source.index();
+  Partition& partition = job.partitions[number];
+  PlanningOptions planning = job.planning;
+  planning.assign = assign_options(job, number);
+  PolicyResult policy = apply_policy(index, partition.sequences, planning.policy);
+  removed.add(policy.removed);
+  const bool metered = steps != nullptr && steps->wanted();
+  PartitionCosts costs;
+  OrderedRows rows = assign_partition(std::move(policy.items), index, partition, planning, metered ? &costs : nullptr);
+  if (planning.balance_attention) static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);
+  PartitionRecord record;
+  if (partition.dropped_rows > 0) {
+    record.dropped = drop_last_rows(rows, index, partition);
+    removed.add(record.dropped.ranges);
+  }
+  if (job.options.tail == Tail::repeat) keep_head(head, rows, job.tail.extra);
+  if (metered) steps->add(rows, costs, planning.assign);
+
+  record.entry = {.sequences = partition.sequences,
+                  .rows = partition.plan.rows(),
+                  .bound = partition.plan.bound.rows,
+                  .plan = plan_file_name(number),
+                  .shards = {},
+                  .groups = groups_of(partition)};
+  write_rows(rewriter, rows, number, record.entry);
+  record.planned_shards = std::ssize(record.entry.shards);
+  const std::string plan = partition.groups.empty() ? to_json(partition.plan, covered_items(partition.plan))
+                                                    : to_json(job.options.read.group_column, partition.groups);
+  job.staged.write_file(record.entry.plan, plan);
+  record.plan = {record.entry.plan, static_cast<std::int64_t>(plan.size()), hash_hex(plan)};
+  if (job.tail.extra > 0 && number + 1 == job.partitions.size()) {
+    rows = tail_rows(head, job.tail.extra, job.options.tail);
+    if (job.options.tail == Tail::repeat) record.repeated = count_contents(rows);
+    write_rows(rewriter, rows, number, record.entry);
+  }
+  return record;
 }
 
 }  // namespace
 
-void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vector<Partition>& partitions,
-                   PlanningOptions planning, const RewriteSettings& settings, const PackOptions& options, const TailRows& tail,
-                   StepMeter& steps, Manifest& manifest, const RunContext& context) {
-  const SequenceIndex& index = source.index();
-  const DatasetKeys keys(lengths_of(index).max_length(), source.columns());
-  RewriteSettings rewriting = settings;
+void write_dataset(const WritingJob& job, StepMeter& steps, Manifest& manifest) {
+  const DatasetKeys keys(lengths_of(job.source.index()).max_length(), job.source.columns());
+  RewriteSettings settings = job.settings;
   if (steps.wanted() && !manifest.loss_column.empty())
-    rewriting.row_loss = [&steps](std::int64_t tokens) { steps.loss().add(tokens); };
-  Rewriter rewriter(source, keys, rewriting, staged, context);
-  RemovedLog removed(source, keys, settings.single_segments, staged.folder(), context);
-  OrderedRows head;  // the dataset's first rows, for --tail repeat
+    settings.row_loss = [&steps](std::int64_t tokens) { steps.loss().add(tokens); };
+  Rewriter rewriter(job.source, keys, settings, job.staged, job.context);
+  RemovedLog removed(job.source, keys, settings.single_segments, job.staged.folder(), job.context);
+  OrderedRows head;
+  std::vector<PartitionRecord> records;
+  job.context.progress.begin_stage("packing", manifest.rows, "rows");
+  for (std::size_t p = 0; p < job.partitions.size(); ++p)
+    records.push_back(write_partition(job, p, rewriter, removed, head, &steps));
+  std::vector<ManifestShard> shards = rewriter.finish();
+  add_partitions(manifest, records, std::move(shards), job.tail, job.options.tail, removed.finish());
+  job.context.progress.end_stage();
+}
 
-  context.progress.begin_stage("packing", manifest.rows, "rows");
-  for (std::size_t p = 0; p < partitions.size(); ++p) {
-    Partition& partition = partitions[p];
-    planning.assign.partition = static_cast<std::int32_t>(p);
-    PolicyResult policy = apply_policy(index, partition.first, partition.last, planning.policy);
-    removed.add(policy.removed);
-    PartitionCosts costs;
-    OrderedRows rows = assign_partition(std::move(policy.items), index, partition, planning, steps.wanted() ? &costs : nullptr);
-    if (planning.balance_attention) static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);
-    if (partition.dropped_rows > 0) {
-      const DroppedRows dropped = drop_last_rows(rows, index, partition);
-      removed.add(dropped.ranges);
-      count_dropped(dropped, manifest);
-    }
-    if (options.tail == Tail::repeat) keep_head(head, rows, tail.extra);
-    steps.add(rows, costs, planning.assign);
-    planning.assign.first_row += rows.rows.rows();
+// ---- parts ------------------------------------------------------------------------------------------------------------------
 
-    ManifestPartition entry{.first_sequence = partition.first,
-                            .sequences = partition.last - partition.first,
-                            .rows = partition.plan.rows(),
-                            .bound = partition.plan.bound.rows,
-                            .plan = plan_file_name(p),
-                            .shards = {},
-                            .groups = groups_of(partition)};
-    write_rows(rewriter, rows, p, entry);
-    write_listed(staged, manifest, entry.plan,
-                 partition.groups.empty() ? to_json(partition.plan, covered_items(partition.plan))
-                                          : to_json(options.read.group_column, partition.groups));
-    manifest.partitions.push_back(std::move(entry));
+namespace {
+
+std::string part_text(const PackOptions::Part& part) { return fmt::format("{}/{}", part.index, part.of); }
+
+std::int64_t shards_of(const WritingJob& job, std::size_t number) {
+  const std::int64_t per_shard = job.settings.rows_per_shard();
+  const std::int64_t extra = number + 1 == job.partitions.size() ? ceil_div(job.tail.extra, per_shard) : 0;
+  return ceil_div(job.partitions[number].kept_rows(), per_shard) + extra;
+}
+
+/// What the names of the partition's trainer files begin with.
+std::vector<std::string> trainer_stems(const WritingJob& job, std::size_t number, std::int64_t first_shard) {
+  std::vector<std::string> stems;
+  if (job.settings.output.native()) return stems;
+  for (std::int64_t shard = 0; shard < shards_of(job, number); ++shard)
+    stems.push_back(trainer_file_name(job.settings.output, first_shard + shard, job.settings.shards));
+  return stems;
+}
+
+bool needs_head(const WritingJob& job, const Share& share) {
+  return job.options.tail == Tail::repeat && job.tail.extra > 0 && share.last == job.partitions.size() &&
+         share.first < share.last;
+}
+
+/// The first rows of the dataset, as far as they lie before partition `number`.
+OrderedRows head_before(const WritingJob& job, std::size_t number) {
+  OrderedRows head;
+  for (std::size_t p = 0; p < number && head.rows.rows() < job.tail.extra; ++p) {
+    PlanningOptions planning = job.planning;
+    planning.assign = assign_options(job, p);
+    PolicyResult policy = apply_policy(job.source.index(), job.partitions[p].sequences, planning.policy);
+    keep_head(head, assign_partition(std::move(policy.items), job.source.index(), job.partitions[p], planning), job.tail.extra);
   }
+  return head;
+}
 
-  // Extra rows lie in a shard of their own behind the last partition's, so that planned rows stay what their plans say.
-  const auto planned_shards = static_cast<std::size_t>(rewriter.shards_written());
-  if (tail.extra > 0) {
-    const OrderedRows rows = tail_rows(head, tail.extra, options.tail);
-    if (options.tail == Tail::repeat) {
-      const RemovedCount repeated = count_contents(rows);
-      manifest.repeated_rows = tail.extra;
-      manifest.repeated_sequences = repeated.sequences;
-      manifest.repeated_tokens = repeated.tokens;
+/// What was noted of a partition, if the files beside its shards are whole too.
+std::optional<PartitionRecord> finished_record(const WritingJob& job, const std::string& noted, std::size_t number) {
+  if (noted.empty()) return std::nullopt;
+  const PartitionRecord record = partition_record_from_json(noted, plan_file_name(number));
+  const bool whole =
+      StagedOutput::is_whole(fmt::format("{}/{}", job.staged.folder(), record.plan.name), record.plan) &&
+      (!record.removed.file || StagedOutput::is_whole(job.staged.part_file(record.removed.file->name), *record.removed.file));
+  return whole ? std::optional(record) : std::nullopt;
+}
+
+}  // namespace
+
+Share share_of(const PackOptions::Part& part, std::size_t partitions) {
+  const auto boundary = [&](std::int64_t index) {
+    return static_cast<std::size_t>(checked_mul(static_cast<std::int64_t>(partitions), index, "the parts") / part.of);
+  };
+  return {boundary(part.index - 1), boundary(part.index)};
+}
+
+PartFigures planned_part(const PackOptions::Part& part, const std::vector<Partition>& partitions) {
+  const Share share = share_of(part, partitions.size());
+  PartFigures figures{.index = part.index, .of = part.of};
+  figures.first_partition = static_cast<std::int64_t>(share.first);
+  figures.last_partition = static_cast<std::int64_t>(share.last);
+  for (std::size_t p = share.first; p < share.last; ++p) figures.rows += partitions[p].kept_rows();
+  return figures;
+}
+
+std::vector<SequenceRanges> sequences_of_part(const WritingJob& job) {
+  const Share share = share_of(*job.options.part, job.partitions.size());
+  std::vector<SequenceRanges> sequences;
+  for (std::size_t p = share.first; p < share.last; ++p) sequences.push_back(job.partitions[p].sequences);
+  if (needs_head(job, share)) {
+    for (const Item& item : head_before(job, share.first).items)
+      sequences.emplace_back(item.sequence, item.sequence + item.segments);
+  }
+  return sequences;
+}
+
+PartFigures write_part(const WritingJob& job, const RunIdentity& identity) {
+  const Share share = share_of(*job.options.part, job.partitions.size());
+  PartFigures figures = planned_part(*job.options.part, job.partitions);
+  const DatasetKeys keys(lengths_of(job.source.index()).max_length(), job.source.columns());
+  OrderedRows head = needs_head(job, share) ? head_before(job, share.first) : OrderedRows();
+  RewriteSettings settings = job.settings;
+  for (std::size_t p = 0; p < share.first; ++p) settings.shards_before += shards_of(job, p);
+  job.context.progress.begin_stage("packing", std::exchange(figures.rows, 0), "rows");
+  for (std::size_t p = share.first; p < share.last; ++p) {
+    throw_if_stopped(job.context.stop);
+    const std::string noted = job.staged.begin_partition(static_cast<std::int64_t>(p), identity, job.options.resume,
+                                                         trainer_stems(job, p, settings.shards_before), job.context);
+    const std::int64_t shards = shards_of(job, p);
+    if (const auto finished = finished_record(job, noted, p)) {
+      ++figures.kept_partitions;
+      figures.rows += finished->entry.rows;
+      // The head of a dataset whose last partition is redone was not collected from this one.
+      if (needs_head(job, share) && head.rows.rows() < job.tail.extra) head = head_before(job, p + 1);
+      job.context.progress.advance(finished->entry.rows);
     } else {
-      manifest.fill_rows = tail.extra;
+      Rewriter rewriter(job.source, keys, settings, job.staged, job.context);
+      RemovedLog removed(job.source, keys, settings.single_segments, job.staged.part_file(""), job.context,
+                         fmt::format("removed-{:05}.csv", p));
+      PartitionRecord record = write_partition(job, p, rewriter, removed, head, nullptr);
+      const std::vector<ManifestShard> written = rewriter.finish();
+      ensure(std::ssize(written) == shards, "as many shards are written as were counted");
+      record.removed = removed.finish();
+      record.part = part_text(*job.options.part);
+      job.source.check_unchanged();  // what was read of it is what was scanned
+      job.staged.partition_finished(to_json(record));
+      figures.rows += record.entry.rows;
+      for (const ManifestShard& shard : written) {
+        for (const ManifestFile& file : shard.files) figures.bytes_written += file.bytes;
+        for (const ManifestFile& file : shard.trainer_files) figures.bytes_written += file.bytes;
+      }
     }
-    write_rows(rewriter, rows, partitions.size() - 1, manifest.partitions.back());
+    figures.shards += shards;
+    settings.shards_before += shards;
   }
-
-  manifest.shards = rewriter.finish();
-  for (std::size_t shard = 0; shard < planned_shards; ++shard) {
-    manifest.packed_fingerprint += manifest.shards[shard].fingerprint;
-    manifest.loss_tokens += manifest.shards[shard].loss_tokens;
-    manifest.hidden_labels += manifest.shards[shard].hidden_labels;
-  }
-  for (ManifestFile& file : removed.finish()) manifest.files.push_back(std::move(file));
-  manifest.removed_fingerprint = removed.fingerprint();
-  for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause)
-    manifest.removed[cause].loss_tokens += removed.loss_tokens()[cause];
-  context.progress.end_stage();
+  job.context.progress.end_stage();
+  return figures;
 }
 
 }  // namespace shardpack

@@ -1,9 +1,11 @@
-// The rows of all partitions into shards: what is planned becomes a dataset.
+// The rows of partitions into shards: what is planned becomes files.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "io/staged_output.h"
+#include "jobs/partition_record.h"
 #include "jobs/partitions.h"
 #include "jobs/planning.h"
 #include "jobs/rewrite.h"
@@ -13,9 +15,34 @@
 
 namespace shardpack {
 
-/// All rows into `staged`, partition by partition; completes the manifest.
-void write_dataset(StagedOutput& staged, const SequenceSource& source, std::vector<Partition>& partitions,
-                   PlanningOptions planning, const RewriteSettings& settings, const PackOptions& options, const TailRows& tail,
-                   StepMeter& steps, Manifest& manifest, const RunContext& context);
+/// What the writing of all partitions shares.
+struct WritingJob {
+  StagedOutput& staged;
+  const SequenceSource& source;
+  std::vector<Partition>& partitions;  ///< the plans of those that are written become what was written
+  PlanningOptions planning;
+  const RewriteSettings& settings;
+  const PackOptions& options;
+  TailRows tail;
+  const RunContext& context;
+};
+
+/// All rows, partition by partition; completes the manifest.
+void write_dataset(const WritingJob& job, StepMeter& steps, Manifest& manifest);
+
+/// Which of the partitions part `index` of `of` does: [first, last), neighbours, as many as the other parts' or one fewer.
+struct Share {
+  std::size_t first = 0, last = 0;
+};
+Share share_of(const PackOptions::Part& part, std::size_t partitions);
+
+/// What it would do; nothing is written yet.
+PartFigures planned_part(const PackOptions::Part& part, const std::vector<Partition>& partitions);
+
+/// What part job.options.part reads of the inputs.
+std::vector<SequenceRanges> sequences_of_part(const WritingJob& job);
+
+/// Its partitions, each noted in a journal of its own. Under options.resume those that are finished and whole stay as they are.
+PartFigures write_part(const WritingJob& job, const RunIdentity& identity);
 
 }  // namespace shardpack

@@ -83,6 +83,14 @@ std::string added_text(const Manifest& manifest) {
   return text;
 }
 
+/// What the cuts between partitions cost; "" where there are none.
+std::string cuts_text(const PackResult& result) {
+  if (result.partitions <= 1) return "";
+  const std::string cuts = fmt::format("cut into {}", counted(result.partitions, "partition", "partitions"));
+  if (!result.cut_rows) return cuts + " (what that costs in rows is not told for rows in input order and for given plans)\n";
+  return fmt::format("{}, which costs {}\n", cuts, *result.cut_rows > 0 ? counted(*result.cut_rows, "row", "rows") : "no row");
+}
+
 std::string order_text(const PackResult& result) {
   const std::string order = recorded_option(result.manifest, "order");
   if (order == "\"input\"") return "rows are in input order";
@@ -90,8 +98,9 @@ std::string order_text(const PackResult& result) {
   if (result.manifest.rows == 0) return "no rows";
   const std::string what = order == "\"balanced\"" ? "steps of rows that cost alike" : "rows";
   if (result.partitions <= 1) return what + " are shuffled over the whole dataset";
-  return fmt::format("{} are shuffled within {} tokens, in {} partitions", what, short_count(result.shuffle_window_tokens),
-                     with_commas(result.partitions));
+  const bool dealt = recorded_option(result.manifest, "partition_order") == "\"shuffled\"";
+  return fmt::format("{} are shuffled within {} tokens{}", what, short_count(result.shuffle_window_tokens),
+                     dealt ? ", which are blocks from all over the sources" : " (--partition-order shuffled: over more)");
 }
 
 /// "1.310", or "1.310 -> 1.021" where an exchange changed it.
@@ -205,7 +214,44 @@ std::string written_text(const PackResult& result, const PackRun& run) {
 
 }  // namespace
 
+namespace {
+
+/// Partitions are numbered from 0, as their shards are.
+std::string part_summary(const PackResult& result, const PackRun& run) {
+  const PartFigures& part = *result.part;
+  const std::int64_t partitions = part.last_partition - part.first_partition;
+  std::string text = fmt::format("{} part {}/{}: ", run.dry_run ? "would pack" : "packed", part.index, part.of);
+  if (partitions == 0) {
+    text += fmt::format("nothing to do, for there are {} (scan --save --partition-tokens: more)\n",
+                        counted(result.partitions, "partition", "partitions"));
+  } else {
+    text += partitions == 1 ? fmt::format("partition {}", part.first_partition)
+                            : fmt::format("partitions {} to {}", part.first_partition, part.last_partition - 1);
+    text += fmt::format(" of {}, {} of {}\n", with_commas(result.partitions), counted(part.rows, "row", "rows"),
+                        with_commas(result.manifest.row_tokens));
+  }
+  text += order_text(result) + "\n";
+  if (run.dry_run) return text + "nothing was written (--dry-run)";
+  const std::string folder = folder_text(run.output);
+  if (part.kept_partitions > 0)
+    text += fmt::format("kept {} that stood finished\n", counted(part.kept_partitions, "partition", "partitions"));
+  return text + fmt::format("wrote {} in {:.1f} s; when all parts are done: shardpack join {}", short_bytes(part.bytes_written),
+                            run.seconds, folder.substr(0, folder.size() - 1));
+}
+
+void write_part(JsonWriter& json, const std::optional<PartFigures>& part) {
+  if (!part) return;
+  json.key("part").begin_object(true);
+  json.member("index", part->index).member("of", part->of);
+  json.member("first_partition", part->first_partition).member("partitions", part->last_partition - part->first_partition);
+  json.member("kept_partitions", part->kept_partitions).member("rows", part->rows).member("shards", part->shards);
+  json.member("bytes_written", part->bytes_written).end_object();
+}
+
+}  // namespace
+
 std::string pack_summary(const PackResult& result, const PackRun& run) {
+  if (result.part) return part_summary(result, run);
   const Manifest& manifest = result.manifest;
   const PackingFigures figures = figures_of(result);
   std::string text = fmt::format("{} {} ({} tokens) into {}: {} full, {:.2f} {} a row\n", run.dry_run ? "would pack" : "packed",
@@ -225,7 +271,7 @@ std::string pack_summary(const PackResult& result, const PackRun& run) {
                         counted(manifest.segment_width, "sequence", "sequences"));
   }
   text += speedup_text(result, figures);
-  text += order_text(result) + "\n" + steps_text(result);
+  text += cuts_text(result) + order_text(result) + "\n" + steps_text(result);
   return text + written_text(result, run);
 }
 
@@ -233,7 +279,7 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   const Manifest& manifest = result.manifest;
   JsonWriter json;
   json.begin_object();
-  json.member("schema", 1).member("command", "pack");
+  json.member("schema", 1).member("command", run.command);
   write_figures(json, figures_of(result), run.seconds);
   json.member("output", run.output).member("dry_run", run.dry_run);
   json.key("shards").begin_array(true);
@@ -259,6 +305,8 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   json.member("source_sequences", manifest.source_sequences).member("source_tokens", manifest.source_tokens);
   json.member("dynamic_padding_slots", result.dynamic_padding_slots);
   json.member("shuffle_window_tokens", result.shuffle_window_tokens);
+  if (result.cut_rows) json.member("cut_rows", *result.cut_rows);
+  write_part(json, result.part);
   write_groups(json, result.groups);
   write_steps(json, result.steps);
   json.key("columns").begin_array(true);

@@ -11,6 +11,7 @@ struct PackRun {
   std::string output;
   bool dry_run = false;
   double seconds = 0;
+  std::string command = "pack";  ///< or join
 };
 
 /// Lines without a final newline.

@@ -59,6 +59,9 @@ std::string scan_to_text(const ScanResult& result) {
     text += report_line("padding", fmt::format("removed {} from {}", counted(result.padding.tokens, "token", "tokens"),
                                                counted(result.padding.sequences, "sequence", "sequences")));
   }
+  if (!result.saved.empty()) {
+    text += report_line("partitions", fmt::format("{} (pack --part I/N: N up to this)", with_commas(result.partitions)));
+  }
   if (!result.groups.empty()) text += groups_text(result.groups);
   text += report_line("fingerprint", result.fingerprint.hex());
   if (!result.not_carried.empty()) text += report_line("not carried", fmt::format("{}", fmt::join(result.not_carried, ", ")));
@@ -112,6 +115,7 @@ std::string scan_to_json(const ScanResult& result, double seconds) {
     }
     json.end_array();
   }
+  if (!result.saved.empty()) json.member("partitions", result.partitions);
   json.member("null_records", result.null_records);
   json.key("padding").begin_object(true);
   json.member("sequences", result.padding.sequences).member("tokens", result.padding.tokens);

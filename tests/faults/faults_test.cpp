@@ -117,7 +117,8 @@ struct Run {
 
 /// The command in a process of its own.
 Run run(Arguments arguments, const std::string& output, const faults::Plan& plan, int threads) {
-  arguments.insert(arguments.end(), {"-o", output, "--threads", std::to_string(threads), "--progress", "never"});
+  if (arguments.front() != "join") arguments.emplace_back("-o");
+  arguments.insert(arguments.end(), {output, "--threads", std::to_string(threads), "--progress", "never"});
   void* const shared = ::mmap(nullptr, sizeof(faults::Counts), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   REQUIRE(shared != MAP_FAILED);
   std::FILE* const errors = std::tmpfile();
@@ -325,9 +326,75 @@ void drive_all(std::int64_t stride) {
   }
 }
 
+/// Parts of one output, and the joining of them: each step with one fault after the other. A step that failed is done again, with
+/// --resume, and at the end there are the bytes of one machine's pack, and nothing else.
+void drive_parts(std::int64_t stride) {
+  const Inputs inputs;
+  const auto path = [&](const std::string& name) { return inputs.folder.path(name); };
+  const Arguments& pack = inputs.scenarios.front().command;
+  fs::create_directory(path("one"));
+  REQUIRE(run(pack, path("one/out"), {}, 1).exit_code == 0);
+  const Bytes expected = output_bytes(path("one/out"));
+  const Arguments scan{"scan", pack[1], pack[2], "--partition-tokens", "700", "--save", path("scan")};
+  fs::create_directory(path("histogram"));
+  REQUIRE(run(scan, path("histogram/lengths.csv"), {}, 1).exit_code == 0);
+  const auto part = [&](const std::string& which) {
+    Arguments arguments = pack;
+    arguments.insert(arguments.end(), {"--scan", path("scan"), "--part", which, "--resume"});
+    return arguments;
+  };
+  const std::vector<Arguments> steps{part("2/2"), part("1/2"), {"join"}};
+
+  std::int64_t faults = 0, calls = 0;
+  for (std::size_t failing = 0; failing < steps.size(); ++failing) {
+    // What the steps before leave is made once.
+    fs::remove_all(path("before"));
+    fs::create_directory(path("before"));
+    for (std::size_t s = 0; s < failing; ++s) REQUIRE(run(steps[s], path("before/out"), {}, 1).exit_code == 0);
+    const auto begin_again = [&] {
+      fs::remove_all(path("run"));
+      fs::copy(path("before"), path("run"), fs::copy_options::recursive);
+    };
+    begin_again();
+    const Run undisturbed = run(steps[failing], path("run/out"), {.root = path("run")}, 1);
+    REQUIRE(undisturbed.exit_code == 0);
+    calls += undisturbed.counts.calls;
+    std::int64_t first = 0;
+    for (const Kind kind : kKinds) {
+      for (std::int64_t at = first++ % stride; at < undisturbed.counts.calls; at += stride) {
+        begin_again();
+        const Run found = run(steps[failing], path("run/out"), {.kind = kind, .at = at, .root = path("run")}, 1);
+        ++faults;
+        INFO("step " << failing << ", " << kKindNames[static_cast<int>(kind)] << " at call " << at << ": exit " << found.exit_code
+                     << "\n"
+                     << found.errors);
+        REQUIRE((found.exit_code == 0 || found.exit_code == kExitIo || found.exit_code == -SIGKILL));
+        const Bytes output = output_bytes(path("run/out"));
+        const auto notes = [](const auto& file) { return file.first.find(kPartsFolder) != std::string::npos; };
+        Bytes published = output;
+        std::erase_if(published, notes);  // mean nothing in an output
+        REQUIRE((output.empty() || published == expected));
+        if (failing + 1 < steps.size()) REQUIRE(output.empty());
+        if (!output.empty()) continue;
+        for (std::size_t s = failing; s < steps.size(); ++s) {
+          const Run again = run(steps[s], path("run/out"), {}, 1);
+          INFO("step " << s << " after it: exit " << again.exit_code << "\n" << again.errors);
+          REQUIRE(again.exit_code == 0);
+        }
+        REQUIRE(names_in(path("run")) == std::set<std::string>{"out"});
+        REQUIRE(folder_bytes(path("run/out")) == expected);
+      }
+    }
+  }
+  std::printf("parts and join: %lld calls, %lld faults\n", static_cast<long long>(calls), static_cast<long long>(faults));
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 TEST_CASE("whichever call fails, outputs are whole and runs go on") { drive_all(97); }
+TEST_CASE("whichever call fails, parts go on and are joined") { drive_parts(53); }
+TEST_CASE("whichever call fails, parts go on and are joined: every call", "[.][every]") { drive_parts(1); }
 TEST_CASE("whichever call fails, outputs are whole and runs go on: every call", "[.][every]") { drive_all(1); }
 
 }  // namespace shardpack

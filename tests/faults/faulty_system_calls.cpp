@@ -254,9 +254,9 @@ int fsync(int descriptor) {
 
 void start_writeback(int, off_t, off_t) {}
 
-int try_lock(int descriptor) {
+int try_lock(int descriptor, bool shared) {
   const Lock lock(mutex);
-  return ::flock(descriptor, LOCK_EX | LOCK_NB);
+  return ::flock(descriptor, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB);
 }
 
 int mkdir(const char* path, mode_t mode) {

@@ -8,7 +8,7 @@ add_test(NAME house_sample COMMAND ${SHARDPACK_PYTHON} ${PROJECT_SOURCE_DIR}/dat
 if(TARGET shardpack_tool)
   add_test(NAME house_consumer COMMAND ${SHARDPACK_PYTHON} ${house}/consumer_test.py ${PROJECT_BINARY_DIR}
     ${CMAKE_CURRENT_SOURCE_DIR}/consumer ${CMAKE_CXX_COMPILER} "${CMAKE_CXX_FLAGS}")
-  foreach(document README.md docs/batching.md docs/cli.md docs/crash-safety.md docs/ltd.md docs/formats.md docs/design.md docs/CONTRIBUTING.md)
+  foreach(document README.md docs/batching.md docs/cli.md docs/cluster.md docs/crash-safety.md docs/ltd.md docs/formats.md docs/design.md docs/CONTRIBUTING.md)
     string(MAKE_C_IDENTIFIER ${document} name)
     add_test(NAME house_shown_in_${name} COMMAND ${SHARDPACK_PYTHON} ${house}/readme_test.py ${PROJECT_SOURCE_DIR}/${document}
       $<TARGET_FILE_DIR:shardpack_tool> ${PROJECT_SOURCE_DIR})

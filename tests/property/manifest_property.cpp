@@ -35,6 +35,17 @@ std::vector<ManifestFile> any_files() {
   return any_list([](std::size_t i) { return ManifestFile{any_name(i), any_count(), any_hash()}; });
 }
 
+SequenceRanges any_ranges() {
+  SequenceRanges ranges;
+  SequenceId next = 0;
+  do {
+    const SequenceId first = next + *rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 40);
+    next = first + *rc::gen::inRange<std::int64_t>(1, std::int64_t{1} << 40);
+    ranges.append({first, next});
+  } while (*rc::gen::arbitrary<bool>());
+  return ranges;
+}
+
 Manifest any_manifest() {
   Manifest manifest;
   manifest.tool_version = any_text();
@@ -85,8 +96,8 @@ Manifest any_manifest() {
   manifest.repeated_sequences = any_count();
   manifest.repeated_tokens = any_count();
   manifest.partitions = any_list([](std::size_t i) {
-    return ManifestPartition{any_count(), any_count(), any_count(),
-                             any_count(), any_name(i), any_list([](std::size_t j) { return any_name(j); })};
+    return ManifestPartition{any_ranges(), any_count(), any_count(), any_name(i),
+                             any_list([](std::size_t j) { return any_name(j); })};
   });
   manifest.shards = any_list([](std::size_t i) {
     return ManifestShard{"shard" + any_name(i), any_count(), any_count(), any_count(),

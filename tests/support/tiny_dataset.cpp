@@ -164,7 +164,7 @@ class TinyWriter {
 
     const std::string plan_name = fmt::format("plan-{:05}.json", manifest_.partitions.size());
     add_file(plan_name, to_json(plan, covered_items(plan)));
-    manifest_.partitions.push_back({first, last - first, plan.rows(), plan.bound.rows, plan_name, {}});
+    manifest_.partitions.push_back({SequenceRanges(first, last), plan.rows(), plan.bound.rows, plan_name, {}});
     write_rows(rows);
     planned_shards_ = manifest_.shards.size();
     if (head_.rows.rows() == 0) head_ = std::move(rows);

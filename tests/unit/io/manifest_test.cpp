@@ -48,7 +48,7 @@ Manifest sample() {
   manifest.repeated_sequences = 3;
   manifest.repeated_tokens = 190;
   manifest.fill_rows = 1;
-  manifest.partitions = {{0, 22, 10, 9, "plan-00000.json", {"shard-00000-00000"}}};
+  manifest.partitions = {{SequenceRanges(0, 22), 10, 9, "plan-00000.json", {"shard-00000-00000"}, {}}};
   manifest.shards = {
       {"shard-00000-00000", 13, 950, 21, {5, 6}, {{"input_ids.npy", 5328, kHash}, {"seq_lengths.npy", 212, kHash}}}};
   manifest.files = {{"plan-00000.json", 700, kHash}};

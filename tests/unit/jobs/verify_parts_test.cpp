@@ -35,8 +35,6 @@ TEST_CASE("the fingerprint summed again equals the one of the scan, in the table
 }
 
 struct PlacementCase {
-  PlacementCase() : placement(0, 6) {}
-
   std::vector<Issue> finish(const SequenceIndex* index = nullptr) {
     IssueList issues;
     placement.finish(sources, index, kRowTokens, totals, issues);
@@ -47,7 +45,8 @@ struct PlacementCase {
   std::vector<ManifestSource> sources{{.name = "x", .format = "", .sequences = 2, .tokens = 9, .hash = ""},
                                       {.name = "none", .format = "", .hash = ""},
                                       {.name = "y", .format = "", .sequences = 4, .tokens = 20, .hash = ""}};
-  Placement placement;
+  SequenceRanges all{0, 6};
+  Placement placement{all};
   PlacementTotals totals;
 };
 

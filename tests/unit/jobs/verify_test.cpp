@@ -616,12 +616,16 @@ TEST_CASE("a manifest with another figure is found, its checksum made to match")
       {"repeated rows as fill rows", [](Manifest& m) { std::swap(m.repeated_rows, m.fill_rows); }},
       {"a partition's sequences",
        [](Manifest& m) {
-         --m.partitions[0].sequences;
-         --m.partitions[1].first_sequence;
-         ++m.partitions[1].sequences;
+         const SequenceRanges a = m.partitions[0].sequences, b = m.partitions[1].sequences;
+         m.partitions[0].sequences = SequenceRanges(a.first(), a.last() - 1);
+         m.partitions[1].sequences = SequenceRanges(b.first() - 1, b.last());
        }},
-      {"partitions with a hole", [](Manifest& m) { --m.partitions[0].sequences; }},
-      {"a partition beyond the end", [](Manifest& m) { m.partitions[1].sequences = std::int64_t{1} << 40; }},
+      {"partitions with a hole",
+       [](Manifest& m) { m.partitions[0].sequences = SequenceRanges(0, m.partitions[0].sequences.last() - 1); }},
+      {"a partition beyond the end",
+       [](Manifest& m) { m.partitions[1].sequences = SequenceRanges(m.partitions[1].sequences.first(), std::int64_t{1} << 40); }},
+      {"partitions that share records",
+       [](Manifest& m) { m.partitions[1].sequences = SequenceRanges(0, m.partitions[1].sequences.last()); }},
       {"a partition's rows",
        [](Manifest& m) {
          ++m.partitions[0].rows;

@@ -27,6 +27,7 @@ PackResult a_pack() {
   result.dynamic_padding_slots = 683'160'000;
   result.shuffle_window_tokens = 268'000'000;
   result.partitions = 2;
+  result.cut_rows = 3;
   result.verified = true;
   return result;
 }
@@ -74,7 +75,8 @@ TEST_CASE("the summary of pack") {
         "removed nothing · every token once\n"
         "6.90x fewer rows than padding to 2,048 (at most 6.90x)\n"
         "2.3x fewer slots than dynamic padding of 64\n"
-        "rows are shuffled within 268.0 M tokens, in 2 partitions\n"
+        "cut into 2 partitions, which costs 3 rows\n"
+        "rows are shuffled within 268.0 M tokens (--partition-order shuffled: over more)\n"
         "wrote 1.7 GiB in 4 shards to packed/ in 2.9 s\n"
         "read with: np.load(\"packed/shard-00000-00000/input_ids.npy\", mmap_mode=\"r\")");
 }

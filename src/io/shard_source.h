@@ -1,0 +1,70 @@
+// Opened shards as one SequenceSource: where every token and value lies, file by file.
+#pragma once
+
+#include <vector>
+
+#include "io/file_stamp.h"
+#include "io/token_table.h"
+#include "io/value_table.h"
+#include "shardpack/error.h"
+#include "shardpack/sequence_source.h"
+
+namespace shardpack {
+
+/// What a file holds: its tokens and, as the source's columns, their values.
+struct FileTables {
+  TokenTable ids;  ///< without a file where it was not opened for random access
+  std::vector<ColumnTable> columns;
+};
+
+/// A file that was rewritten while it was read explains any fault in it.
+template <class Read>
+auto read_unchanged(const std::vector<FileStamp>& stamps, Read read) {
+  try {
+    return read();
+  } catch (const Error&) {
+    for (const FileStamp& stamp : stamps) check_stamp(stamp);
+    throw;
+  }
+}
+
+class ShardSource final : public SequenceSource {
+ public:
+  /// \param tables  by file of the index
+  ShardSource(SequenceIndex index, std::vector<FileTables> tables, std::vector<Column> columns, std::vector<FileStamp> stamps);
+
+  const SequenceIndex& index() const override { return index_; }
+  std::span<const Column> columns() const override { return columns_; }
+  void read_block(std::vector<TokenRequest>& requests, IdType type, void* ids) const override;
+  void read_tokens(std::size_t column, std::span<const TokenRequest> requests, std::byte* values) const override;
+  ColumnValues read_values(std::size_t column, std::span<const SequenceId> sequences) const override;
+  std::int64_t value_count(std::size_t column, SequenceId sequence) const override;
+  void check_unchanged() const override;
+
+  /// A file that is opened later; `stamps` are of all that was read of it. Before anything reads.
+  void add_file(std::size_t file, FileTables tables, const std::vector<FileStamp>& stamps);
+
+ private:
+  /// Tokens that lie together both in a file and in the buffer.
+  struct Stretch {
+    std::int32_t file = 0;
+    std::int64_t first = 0, tokens = 0, destination = 0;
+
+    bool continues_with(const Stretch& next) const {
+      return file == next.file && first + tokens == next.first && destination + tokens == next.destination;
+    }
+  };
+
+  template <class Visit>
+  void for_each_stretch(std::span<const TokenRequest> requests, Visit visit) const;
+  const FileTables& tables(std::int32_t file) const;
+  const ColumnTable& table(std::size_t column, std::int32_t file) const { return tables(file).columns[column]; }
+  void read(const Stretch& stretch, IdType type, void* ids) const;
+
+  SequenceIndex index_;
+  std::vector<FileTables> tables_;  // by file
+  std::vector<Column> columns_;
+  std::vector<FileStamp> stamps_;
+};
+
+}  // namespace shardpack

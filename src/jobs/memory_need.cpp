@@ -1,0 +1,86 @@
+#include "jobs/memory_need.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "shardpack/error.h"
+
+namespace shardpack {
+
+namespace {
+
+/// The program, its libraries and their buffers; fingerprint keys (16 MiB a column at most); what no one counts.
+constexpr std::int64_t kFixedBytes = std::int64_t{32} << 20;
+
+std::int64_t plan_bytes(const PackingPlan& plan) {
+  return static_cast<std::int64_t>(plan.lengths.size() * sizeof(Length) +
+                                   (plan.begin.size() + plan.count.size()) * sizeof(std::int64_t));
+}
+
+std::int64_t plans_bytes(const std::vector<Partition>& partitions) {
+  std::int64_t bytes = 0;
+  for (const Partition& partition : partitions) {
+    bytes += plan_bytes(partition.plan);
+    for (const GroupPlan& group : partition.groups) bytes += plan_bytes(group.plan);
+  }
+  return bytes;
+}
+
+[[noreturn]] void refuse(std::int64_t needed, const RunContext& context, std::string_view what) {
+  constexpr std::int64_t kMega = std::int64_t{1} << 20;
+  throw Error(ErrorCode::limit, fmt::format("--memory {} is too little: {} need --memory {}M; or smaller partitions "
+                                            "(--partition-tokens), which decide the bytes",
+                                            short_bytes(context.memory_limit), what, (needed + kMega - 1) / kMega));
+}
+
+/// In flight at once, at the least: one in work, one being written.
+std::int64_t least_block_bytes(const RewriteSettings& settings) { return 2 * settings.block_bytes(); }
+
+}  // namespace
+
+std::int64_t index_bytes(const SequenceIndex& index) {
+  const std::int64_t width = 8 + (index.has_ends() ? 1 : 0) + (index.grouped() ? 4 : 0) + (index.has_loss_places() ? 4 : 0);
+  return index.sequences() * width;
+}
+
+std::int64_t partition_bytes(std::int64_t items, std::int64_t rows, const PlanningOptions& planning, bool grouped) {
+  // The items; where each is in its class and in its row; and a list of them for each way in which they are taken apart.
+  std::int64_t item = static_cast<std::int64_t>(sizeof(Item)) + 3 * 4;
+  if (planning.policy.keep_together > 1) item += static_cast<std::int64_t>(sizeof(Item));
+  if (grouped) item += static_cast<std::int64_t>(sizeof(Item)) + 8;
+  if (planning.balance_attention) item += 4 * 8;
+  constexpr std::int64_t kRow = 8 + 4 * 4;  // where it begins, its strategy, its place there, its place in the order, its cost
+  return items * item + rows * kRow;
+}
+
+void check_memory(const SequenceIndex& index, const std::vector<Partition>& partitions, const PlanningOptions& planning,
+                  const RunContext& context) {
+  if (context.memory_limit == 0) return;
+  std::int64_t largest = 0;
+  for (const Partition& partition : partitions) largest = std::max(largest, partition.sequences.count());
+  const std::int64_t needed = kFixedBytes + index_bytes(index) + partition_bytes(largest, 0, planning, index.grouped());
+  if (needed > context.memory_limit) {
+    refuse(needed, context,
+           fmt::format("lengths of {} sequences, and partitions of {},", with_commas(index.sequences()), with_commas(largest)));
+  }
+}
+
+RunContext with_memory_left(const SequenceIndex& index, const std::vector<Partition>& partitions, const PlanningOptions& planning,
+                            const RewriteSettings& settings, const RunContext& context) {
+  RunContext writing = context;
+  if (context.memory_limit == 0) return writing;
+  std::int64_t largest = 0;
+  for (const Partition& partition : partitions) {
+    const PlanStats plan = stats(partition.plan);
+    largest = std::max(largest, partition_bytes(plan.segments, plan.rows, planning, index.grouped()));
+  }
+  const std::int64_t held = kFixedBytes + index_bytes(index) + plans_bytes(partitions) + largest;
+  const std::int64_t needed = held + least_block_bytes(settings);
+  if (needed > context.memory_limit) refuse(needed, context, "lengths, plans, the largest partition and two blocks of rows");
+  writing.memory_bytes = std::min(context.memory_bytes, context.memory_limit - held);
+  return writing;
+}
+
+}  // namespace shardpack
