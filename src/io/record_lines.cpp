@@ -14,6 +14,7 @@
 #include "exec/ordered_map.h"
 #include "io/hashed_file.h"
 #include "io/json.h"
+#include "io/record_blocks.h"
 #include "io/record_sinks.h"
 #include "io/zstd_seekable.h"
 #include "shardpack/byte_buffer.h"
@@ -23,13 +24,7 @@ namespace shardpack {
 
 namespace {
 
-constexpr std::int64_t kBlockTokens = std::int64_t{1} << 18;
-constexpr std::int64_t kBlockRecords = std::int64_t{1} << 14;
 constexpr std::size_t kMaxLineBytes = std::size_t{1} << 30;  // what the reader of JSON lines takes
-
-struct Block {
-  std::int64_t first = 0, last = 0;  // records
-};
 
 /// Of one block, as they are stored.
 struct StoredValues {
@@ -51,7 +46,7 @@ class LineWriter {
     ids_key_ = fmt::format("{{{}", key(settings.ids_column));
   }
 
-  std::string text(Block block) const {
+  std::string text(RecordBlock block) const {
     const int id_bytes = info(spool_.id_type).bytes;
     const StoredValues ids = read_values(spool_.ids, at(block.first), at(block.last), id_bytes);
     std::vector<StoredValues> columns;
@@ -145,19 +140,9 @@ class LineSink final : public RecordSink {
 
   void add(const RecordSpool& spool, std::int64_t first, std::int64_t last) override {
     const LineWriter writer(settings_, spool);
-    std::int64_t next = first;
-    const auto produce = [&]() -> std::optional<Block> {
-      if (next == last) return std::nullopt;
-      Block block{next, next + 1};
-      const std::int64_t begin = spool.begin[static_cast<std::size_t>(next)];
-      while (block.last < last && block.last - block.first < kBlockRecords &&
-             spool.begin[static_cast<std::size_t>(block.last) + 1] - begin <= kBlockTokens) {
-        ++block.last;
-      }
-      next = block.last;
-      return block;
-    };
-    const auto make = [&](Block block) { return encoded(writer.text(block)); };
+    RecordBlocks blocks(spool, first, last);
+    const auto produce = [&] { return blocks.next(); };
+    const auto make = [&](RecordBlock block) { return encoded(writer.text(block)); };
     ordered_map(context_.pool, default_in_flight(context_.pool), context_.stop, produce, make,
                 [&](ByteBuffer&& bytes) { write(bytes); });
   }

@@ -18,30 +18,13 @@
 #include "support/catch.h"
 #include "support/folder_bytes.h"
 #include "support/open_shards.h"
+#include "support/stop_after.h"
 #include "support/temp_folder.h"
 
 namespace shardpack {
 namespace {
 
 namespace fs = std::filesystem;
-
-/// Asks to stop after so many rows.
-class StopAfter final : public ProgressSink {
- public:
-  StopAfter(std::int64_t rows, std::stop_source& stop) : rows_(rows), stop_(stop) {}
-  void begin_stage(std::string_view name, std::int64_t, std::string_view) override { counts_ = name == "packing"; }
-  void advance(std::int64_t amount) override {
-    if (counts_ && (rows_ -= amount) <= 0) stop_.request_stop();
-  }
-  void end_stage() override { counts_ = false; }
-
- private:
-  bool counts_ = false;
-  std::int64_t rows_;
-  std::stop_source& stop_;
-};
-
-constexpr std::int64_t kUndisturbed = std::int64_t{1} << 40;
 
 class Machine {
  public:

@@ -18,6 +18,7 @@
 #include "exec/ordered_map.h"
 #include "io/arrow/batch_file.h"
 #include "io/arrow/owned_buffer.h"
+#include "io/record_blocks.h"
 #include "io/record_sinks.h"
 #include "shardpack/byte_buffer.h"
 #include "shardpack/error.h"
@@ -25,9 +26,6 @@
 namespace shardpack {
 
 namespace {
-
-constexpr std::int64_t kBlockTokens = std::int64_t{1} << 18;
-constexpr std::int64_t kBlockRecords = std::int64_t{1} << 14;
 
 std::shared_ptr<arrow::DataType> arrow_type(ValueType type) {
   switch (type) {
@@ -63,17 +61,13 @@ std::shared_ptr<arrow::Schema> schema_of(const RecordSinkSettings& settings) {
   return arrow::schema(std::move(fields));
 }
 
-struct Block {
-  std::int64_t first = 0, last = 0;  // records
-};
-
 /// The records of one block as a batch.
 class BatchMaker {
  public:
   BatchMaker(const RecordSinkSettings& settings, const std::shared_ptr<arrow::Schema>& schema, const RecordSpool& spool)
       : settings_(settings), schema_(schema), spool_(spool) {}
 
-  std::shared_ptr<arrow::RecordBatch> make(Block block) const {
+  std::shared_ptr<arrow::RecordBatch> make(RecordBlock block) const {
     std::vector<std::shared_ptr<arrow::ArrayData>> arrays{ids_of(block)};
     for (const RecordSpool::Values& values : spool_.columns) arrays.push_back(column_of(values, block));
     return arrow::RecordBatch::Make(schema_, block.last - block.first, std::move(arrays));
@@ -88,7 +82,7 @@ class BatchMaker {
 
   /// Where each record's values begin in the batch, and their end. begin(record) counts in the spool.
   template <class Begin>
-  static std::vector<std::int32_t> offsets(Block block, Begin begin) {
+  static std::vector<std::int32_t> offsets(RecordBlock block, Begin begin) {
     std::vector<std::int32_t> result;
     for (std::int64_t record = block.first; record <= block.last; ++record) {
       const std::int64_t offset = begin(record) - begin(block.first);
@@ -109,7 +103,7 @@ class BatchMaker {
     return out;
   }
 
-  std::shared_ptr<arrow::ArrayData> ids_of(Block block) const {
+  std::shared_ptr<arrow::ArrayData> ids_of(RecordBlock block) const {
     const auto begin = [&](std::int64_t record) { return spool_.begin[static_cast<std::size_t>(record)]; };
     std::vector<std::int32_t> at = offsets(block, begin);
     const std::int64_t count = at.back();
@@ -123,7 +117,7 @@ class BatchMaker {
     return list_of(arrow_type(type), count, std::move(at), std::move(bytes));
   }
 
-  std::shared_ptr<arrow::ArrayData> column_of(const RecordSpool::Values& values, Block block) const {
+  std::shared_ptr<arrow::ArrayData> column_of(const RecordSpool::Values& values, RecordBlock block) const {
     const Column& column = values.column;
     const auto begin = [&](std::int64_t record) { return spool_.value_begin(values, record); };
     const std::int64_t rows = block.last - block.first;
@@ -168,21 +162,11 @@ class TableSink final : public RecordSink {
 
   void add(const RecordSpool& spool, std::int64_t first, std::int64_t last) override {
     const BatchMaker maker(settings_, schema_, spool);
-    std::int64_t next = first;
-    const auto produce = [&]() -> std::optional<Block> {
-      if (next == last) return std::nullopt;
-      Block block{next, next + 1};
-      const std::int64_t begin = spool.begin[static_cast<std::size_t>(next)];
-      while (block.last < last && block.last - block.first < kBlockRecords &&
-             spool.begin[static_cast<std::size_t>(block.last) + 1] - begin <= kBlockTokens) {
-        ++block.last;
-      }
-      next = block.last;
-      return block;
-    };
+    RecordBlocks blocks(spool, first, last);
+    const auto produce = [&] { return blocks.next(); };
     ordered_map(
         context_.pool, default_in_flight(context_.pool), context_.stop, produce,
-        [&](Block block) { return file_->encode(maker.make(block)); },
+        [&](RecordBlock block) { return file_->encode(maker.make(block)); },
         [&](std::unique_ptr<EncodedRows>&& rows) { file_->write(*rows); });
   }
 

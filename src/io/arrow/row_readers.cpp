@@ -71,6 +71,27 @@ class ListCollector {
   ListValues list_;
 };
 
+/// Rows [first, first + count), from the batches or row groups that they lie in: visit(its number, the first of its rows to take,
+/// how many, the columns' collectors).
+/// \param first_rows  as end_of_run_in() takes them
+template <class Visit>
+std::vector<ListValues> read_runs(const OutputRules& rules, const std::vector<std::int64_t>& first_rows, std::int64_t first,
+                                  std::int64_t count, Visit visit) {
+  std::vector<ListCollector> collectors;
+  for (const OutputColumn& column : rules.columns) collectors.emplace_back(static_cast<std::size_t>(info(column.type).bytes));
+  auto run = static_cast<std::size_t>(std::upper_bound(first_rows.begin(), first_rows.end(), first) - first_rows.begin() - 1);
+  for (std::int64_t done = 0; done < count; ++run) {
+    const std::int64_t from = first + done - first_rows[run];
+    const std::int64_t rows = std::min(count - done, first_rows[run + 1] - first_rows[run] - from);
+    if (rows == 0) continue;
+    visit(run, from, rows, collectors);
+    done += rows;
+  }
+  std::vector<ListValues> result;
+  for (ListCollector& collector : collectors) result.push_back(collector.take());
+  return result;
+}
+
 class ArrowRows final : public RowReader {
  public:
   ArrowRows(const OutputRules& rules, const std::string& path)
@@ -89,24 +110,15 @@ class ArrowRows final : public RowReader {
 
   std::vector<ListValues> read(std::int64_t first, std::int64_t count) const override {
     check_row_range(first, count, rows(), path_);
-    std::vector<ListCollector> collectors;
-    for (const OutputColumn& column : rules_.columns) collectors.emplace_back(static_cast<std::size_t>(info(column.type).bytes));
-    auto batch = static_cast<std::size_t>(std::upper_bound(first_row_.begin(), first_row_.end(), first) - first_row_.begin() - 1);
-    for (std::int64_t done = 0; done < count; ++batch) {
-      const std::int64_t from = first + done - first_row_[batch];
-      const std::int64_t rows = std::min(count - done, first_row_[batch + 1] - first_row_[batch] - from);
-      if (rows == 0) continue;
-      const std::shared_ptr<arrow::RecordBatch> data = batches_.read(found_[batch], fields_, arrow_pool());
-      for (std::size_t c = 0; c < collectors.size(); ++c) {
-        const ListColumn column(*data->column_data(static_cast<int>(c)),
-                                {path_, std::string(rules_.columns[c].name), first_row_[batch]});
-        read_column(column, from, rows, collectors[c]);
-      }
-      done += rows;
-    }
-    std::vector<ListValues> result;
-    for (ListCollector& collector : collectors) result.push_back(collector.take());
-    return result;
+    return read_runs(rules_, first_row_, first, count,
+                     [&](std::size_t batch, std::int64_t from, std::int64_t rows, std::vector<ListCollector>& collectors) {
+                       const std::shared_ptr<arrow::RecordBatch> data = batches_.read(found_[batch], fields_, arrow_pool());
+                       for (std::size_t c = 0; c < collectors.size(); ++c) {
+                         const ListColumn column(*data->column_data(static_cast<int>(c)),
+                                                 {path_, std::string(rules_.columns[c].name), first_row_[batch]});
+                         read_column(column, from, rows, collectors[c]);
+                       }
+                     });
   }
 
  private:
@@ -156,25 +168,16 @@ class ParquetRows final : public RowReader {
 
   std::vector<ListValues> read(std::int64_t first, std::int64_t count) const override {
     check_row_range(first, count, rows(), path_);
-    std::vector<ListCollector> collectors;
-    for (const OutputColumn& column : rules_.columns) collectors.emplace_back(static_cast<std::size_t>(info(column.type).bytes));
-    auto group = static_cast<std::size_t>(std::upper_bound(first_row_.begin(), first_row_.end(), first) - first_row_.begin() - 1);
-    for (std::int64_t done = 0; done < count; ++group) {
-      const std::int64_t from = first + done - first_row_[group];
-      const std::int64_t rows = std::min(count - done, first_row_[group + 1] - first_row_[group] - from);
-      if (rows == 0) continue;
-      const std::shared_ptr<arrow::Table> table = group_table(group);
-      for (std::size_t c = 0; c < collectors.size(); ++c) {
-        const auto width = static_cast<std::size_t>(info(rules_.columns[c].type).bytes);
-        const std::shared_ptr<arrow::ChunkedArray> slice = table->column(static_cast<int>(c))->Slice(from, rows);
-        for (const std::shared_ptr<arrow::Array>& chunk : slice->chunks())
-          take_chunk(static_cast<const arrow::ListArray&>(*chunk), width, rules_.columns[c].name, collectors[c]);
-      }
-      done += rows;
-    }
-    std::vector<ListValues> result;
-    for (ListCollector& collector : collectors) result.push_back(collector.take());
-    return result;
+    return read_runs(rules_, first_row_, first, count,
+                     [&](std::size_t group, std::int64_t from, std::int64_t rows, std::vector<ListCollector>& collectors) {
+                       const std::shared_ptr<arrow::Table> table = group_table(group);
+                       for (std::size_t c = 0; c < collectors.size(); ++c) {
+                         const auto width = static_cast<std::size_t>(info(rules_.columns[c].type).bytes);
+                         const std::shared_ptr<arrow::ChunkedArray> slice = table->column(static_cast<int>(c))->Slice(from, rows);
+                         for (const std::shared_ptr<arrow::Array>& chunk : slice->chunks())
+                           take_chunk(static_cast<const arrow::ListArray&>(*chunk), width, rules_.columns[c].name, collectors[c]);
+                       }
+                     });
   }
 
  private:

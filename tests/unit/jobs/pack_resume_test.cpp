@@ -16,6 +16,7 @@
 #include "support/catch.h"
 #include "support/folder_bytes.h"
 #include "support/shard_files.h"
+#include "support/stop_after.h"
 
 namespace shardpack {
 namespace {
@@ -29,24 +30,6 @@ class Notes final : public Diagnostics {
   void debug(std::string_view) override {}
   std::string text;
 };
-
-/// Asks to stop after so many rows.
-class StopAfter final : public ProgressSink {
- public:
-  StopAfter(std::int64_t rows, std::stop_source& stop) : rows_(rows), stop_(stop) {}
-  void begin_stage(std::string_view name, std::int64_t, std::string_view) override { counts_ = name == "packing"; }
-  void advance(std::int64_t amount) override {
-    if (counts_ && (rows_ -= amount) <= 0) stop_.request_stop();
-  }
-  void end_stage() override { counts_ = false; }
-
- private:
-  bool counts_ = false;
-  std::int64_t rows_;
-  std::stop_source& stop_;
-};
-
-constexpr std::int64_t kUndisturbed = std::int64_t{1} << 40;
 
 /// Sequences with over-long ones, in two files, and what is done with them: shards of a few rows, several partitions, a tail.
 struct Corpus {
