@@ -144,10 +144,18 @@ A sequence of n tokens takes n - 1 slots: the collator makes n - 1 inputs and ta
      .train_with =
          R"(rows = {f: np.load(f"OUT/train-00000-of-0000N.{f}.npy", mmap_mode="r") for f in ("input_ids", "input_mask", ...)}
 # Parquet: load_dataset("parquet", data_files="OUT/*.parquet")
-m = input_mask; attention = (m[:, :, None] == m[:, None, :]) & (m[:, None, :] > 0); positions are position_ids
-masked-LM loss: masked_lm_ids at masked_lm_positions where masked_lm_weights > 0, a mean over all of the batch; for a mean of
-means, masked_lm_weights is the number of the sequence in its row
-next sentence: pool the tokens at next_sentence_positions, next_sentence_labels where next_sentence_weights > 0
+batch = {f: torch.tensor(rows[f][a:b]).long() for f in rows}
+model = BertForPreTraining(BertConfig(attn_implementation="sdpa", ...))
+m = batch["input_mask"]; seen = (m[:, :, None] == m[:, None, :])[:, None]    # padding sees padding alone
+h = model.bert(batch["input_ids"], seen, batch["token_type_ids"], batch["position_ids"]).last_hidden_state
+at = lambda f: h.gather(1, batch[f][:, :, None].expand(-1, -1, h.shape[2]))    # what these slots hold
+words = model.cls.predictions(at("masked_lm_positions"))
+labels = batch["masked_lm_ids"].where(batch["masked_lm_weights"] > 0, -100)
+order = model.cls.seq_relationship(model.bert.pooler.activation(model.bert.pooler.dense(at("next_sentence_positions"))))
+order_labels = batch["next_sentence_labels"].where(batch["next_sentence_weights"] > 0, -100)
+loss = cross_entropy(words.transpose(1, 2), labels) + cross_entropy(order.transpose(1, 2), order_labels)
+A mean over the masked tokens and one over the sequences of the batch. masked_lm_weights numbers the sequences of a row, for
+losses sequence by sequence. Sources without next sentences have no next_sentence_labels: leave out what concerns them.
 A row holds several sequences: divide the global batch by the packing factor and keep everything else.)"},
     {.name = "llamafactory",
      .summary = "LLaMA-Factory's tokenized_path: neat packing, attention_mask numbers the sequences",

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""BERT pre-training data from outside: --positions-columns, and every field of --for bert against a reimplementation of the reference
-packers' layout (one loop over the sequences of a row) that knows nothing of shardpack but which sequences share a row.
+"""BERT pre-training data from outside: --positions-columns, and every field of --for bert against bert_oracle.py.
 Usage: bert_test.py SHARDPACK CASE"""
 import collections
 import json
@@ -10,45 +9,14 @@ import sys
 import tempfile
 
 import preset_oracle
-from preset_oracle import npy
+from bert_oracle import FIELDS, ROW, cut, load, make_records, reference_row, shards_of
 
 TOOL, CASE = sys.argv[1:3]
-ROW, CLS, SEP, MASK = 64, 101, 102, 103
 
 
 def run(*command, expect=0):
     done = preset_oracle.run(*command, expect=expect)
     return done.stdout + done.stderr
-
-
-def load(path):
-    """A list of the values, or of rows of them."""
-    values, shape = npy(path)
-    return values if len(shape) == 1 else [values[row * shape[1]:(row + 1) * shape[1]] for row in range(shape[0])]
-
-
-def make_records(count, seed, longest=ROW, shortest=5):
-    """As the usual preparation makes them: [CLS] a [SEP] b [SEP], 15 % of the tokens masked, positions ascending."""
-    draw = random.Random(seed)
-    records = []
-    for _ in range(count):
-        length = draw.choice([shortest, longest, draw.randint(shortest, longest), draw.randint(shortest, longest)])
-        ids = [CLS] + [draw.randint(1000, 30000) for _ in range(length - 2)] + [SEP]
-        middle = draw.randint(2, length - 2)
-        ids[middle] = SEP
-        candidates = [i for i, token in enumerate(ids) if token not in (CLS, SEP)]
-        masked = sorted(draw.sample(candidates, min(len(candidates), max(1, round(0.15 * length)))))
-        original = [ids[i] for i in masked]
-        for i in masked:
-            ids[i] = draw.choice([MASK] * 8 + [ids[i], draw.randint(1000, 30000)])
-        records.append({
-            "input_ids": ids,
-            "token_type_ids": [int(i > middle) for i in range(length)],
-            "masked_lm_positions": masked,
-            "masked_lm_ids": original,
-            "next_sentence_labels": draw.randint(0, 1),
-        })
-    return records
 
 
 def padded(records, seed):
@@ -75,57 +43,6 @@ def write_jsonl(path, records):
     path.parent.mkdir(exist_ok=True)
     preset_oracle.write_jsonl(path, records)
     return path
-
-
-def shards_of(out):
-    """For each shard of a native or a hidden folder: rows of (record, first token, tokens, added)."""
-    hidden = out / ".shardpack"
-    folder = hidden if hidden.exists() else out
-    manifest = json.loads((folder / "manifest.json").read_text())
-    for entry in manifest["shards"]:
-        shard = folder / entry["folder"]
-        offsets, lengths, source = (load(shard / f"{name}.npy") for name in ("row_offsets", "seq_lengths", "seq_source"))
-        path = shard / "seq_added.npy"
-        added = load(path) if path.exists() else [0] * len(lengths)
-        rows = [[(source[s][1], source[s][2], lengths[s] - (added[s] & 1) - (added[s] >> 1), added[s])
-                 for s in range(offsets[row], offsets[row + 1])] for row in range(entry["rows"])]
-        yield manifest, entry, shard, rows
-
-
-def reference_row(members, width, depth):
-    """One packed row by the reference: fields of the sequences one after the other, numbered from 1, filled up with 0."""
-    fields = collections.defaultdict(list)
-    offset = 0
-    for number, record in enumerate(members, 1):
-        length = len(record["input_ids"])
-        fields["input_ids"] += record["input_ids"]
-        fields["input_mask"] += [number] * length
-        fields["token_type_ids"] += record["token_type_ids"]
-        fields["position_ids"] += list(range(length))
-        fields["masked_lm_positions"] += [place + offset for place in record["masked_lm_positions"]]
-        fields["masked_lm_ids"] += record["masked_lm_ids"]
-        fields["masked_lm_weights"] += [number] * len(record["masked_lm_positions"])
-        fields["next_sentence_positions"].append(offset)
-        fields["next_sentence_labels"].append(record["next_sentence_labels"])
-        fields["next_sentence_weights"].append(number)
-        offset += length
-    widths = {"masked": width, "next_s": depth}
-    return {name: values + [0] * (widths.get(name[:6], ROW) - len(values)) for name, values in fields.items()}
-
-
-FIELDS = ("input_ids", "input_mask", "token_type_ids", "position_ids", "masked_lm_positions", "masked_lm_ids", "masked_lm_weights",
-          "next_sentence_positions", "next_sentence_labels", "next_sentence_weights")
-
-
-def cut(record, first, tokens):
-    """What is left of a record when only these tokens are."""
-    kept = [i for i, place in enumerate(record["masked_lm_positions"]) if first <= place < first + tokens]
-    return {
-        **record, "input_ids": record["input_ids"][first:first + tokens],
-        "token_type_ids": record["token_type_ids"][first:first + tokens],
-        "masked_lm_positions": [record["masked_lm_positions"][i] - first for i in kept],
-        "masked_lm_ids": [record["masked_lm_ids"][i] for i in kept],
-    }
 
 
 def check_fields(out, records, load, depth=None, predictions=None):

@@ -21,12 +21,13 @@ def llama(attention="sdpa", dtype=torch.float64):
     return model
 
 
-def bert():
-    from transformers import BertConfig, BertForMaskedLM
-    config = BertConfig(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4,
-                        max_position_embeddings=512, initializer_range=0.3, attn_implementation="sdpa")
+def bert_model(heads="BertForMaskedLM"):
+    import transformers
+    config = transformers.BertConfig(vocab_size=VOCABULARY, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+                                     num_attention_heads=4, max_position_embeddings=512, initializer_range=0.3,
+                                     attn_implementation="sdpa")
     torch.manual_seed(0)
-    return BertForMaskedLM(config).double().eval()
+    return getattr(transformers, heads)(config).double().eval()
 
 
 def stand_in_for_flash_attention():

@@ -22,8 +22,9 @@ warnings.filterwarnings("ignore")
 
 import torch
 
+from bert_oracle import FIELDS, Words, load, make_records, reference_row, shards_of
 from preset_oracle import EOS, L, NONE, PAD, expected_row, hidden, run, segments_of_shards, sequences, write_jsonl
-from trainer_models import (VOCABULARY, bert, check_isolation, check_loss, llama, loss_of_segments, spans, sum_of_losses,
+from trainer_models import (VOCABULARY, bert_model, check_isolation, check_loss, llama, loss_of_segments, spans, sum_of_losses,
                             tokenizer)
 
 TOOL = sys.argv[1]
@@ -189,7 +190,7 @@ def mlm(work):
     packed = Packed(work, "mlm", "plain", "-K", 3, longest=20)
     data = datasets.load_from_disk(str(packed.folder))
     check_rows(packed, data)
-    model = bert()
+    model = bert_model()
     for r in packed.picked():
         real = sum(packed.lengths(r))
         batch = collate([data[r]])
@@ -210,7 +211,89 @@ def mlm(work):
                 assert (alone - together[a:b]).abs().max() < 1e-9
     arguments = TrainingArguments(str(work / "out"), per_device_train_batch_size=2, max_steps=2, report_to=[], use_cpu=True,
                                   disable_tqdm=True, remove_unused_columns=False, save_strategy="no")
-    assert Trainer(bert().float().train(), arguments, train_dataset=data, data_collator=collate).train().training_loss > 0
+    assert Trainer(bert_model().float().train(), arguments, train_dataset=data, data_collator=collate).train().training_loss > 0
+
+
+def bert(work):
+    """Both containers, every field as the reference packers have it; BertForPreTraining by the very lines that are printed after
+    packing, against the same model on each sequence alone."""
+    from transformers import BertForPreTraining
+    records = make_records(150, 4, longest=40, words=Words(93, 94, 95, 3, 92))
+    write_jsonl(work / "in.jsonl", records)
+    model = bert_model(BertForPreTraining.__name__)
+    text = run(TOOL, "formats", "--for", "bert").stdout.splitlines()
+    recipe = "\n".join(text[next(i for i, line in enumerate(text) if line.startswith("m = ")):][:8])
+    assert recipe.count("cross_entropy") == 2
+    for container in ("npy", "parquet"):
+        for options in ((), ("-K", 3), ("-K", 3, "--max-predictions", 18)):
+            out = work / "-".join([container, *map(str, options)])
+            run(TOOL, "pack", work / "in.jsonl", "-o", out, "-L", L, "--for", "bert", "--as", container, "-q", *options)
+            rows = []
+            for manifest, entry, _, members in shards_of(out):
+                widths = manifest["widths"]["entries"], manifest["widths"]["segments"]
+                segments = [[records[record] for record, first, _, _ in row if first == 0] for row in members]
+                for row, alone in zip(bert_rows(out, entry), segments, strict=True):
+                    assert row == reference_row(alone, *widths), (container, options, row)
+                    rows.append((row, alone))
+            assert sorted(map(str, (record for _, alone in rows for record in alone))) == sorted(map(str, records))
+            several = [row for row in rows if len(row[1]) > 1]
+            padded = [row for row in several if row[0]["input_mask"][-1] == 0]
+            for row, alone in padded[:3] + several[:3]:
+                check_pretraining(f"bert, {container}, {options}", model, recipe, row, alone)
+
+
+def bert_rows(out, entry):
+    """A shard's rows, as NumPy arrays or as `datasets` reads Parquet."""
+    names = [file["name"] for file in entry["trainer_files"]]
+    if names[0].endswith(".parquet"):
+        import datasets
+        return list(datasets.load_dataset("parquet", data_files=[str(out / name) for name in names], split="train",
+                                          cache_dir=str(out / ".cache")))
+    arrays = {name.split(".")[1]: load(out / name) for name in names}
+    assert sorted(arrays) == sorted(FIELDS)
+    return [dict(zip(arrays, values)) for values in zip(*arrays.values())]
+
+
+def check_pretraining(name, model, recipe, row, alone):
+    """One row: losses of both kinds, over all masked tokens and sequence by sequence; then isolation, of next sentences too."""
+    from torch.nn.functional import cross_entropy
+    batch = {field: torch.tensor([values]) for field, values in row.items()}
+
+    def run_recipe(ids=row["input_ids"]):
+        names = {"batch": {**batch, "input_ids": torch.tensor([ids])}, "model": model, "cross_entropy": cross_entropy}
+        exec(recipe, names)
+        return names
+
+    masked_sums, next_sums, own_losses, masked = 0.0, 0.0, 0.0, 0
+    with torch.no_grad():
+        for record in alone:
+            labels = torch.full((len(record["input_ids"]),), NONE)
+            labels[record["masked_lm_positions"]] = torch.tensor(record["masked_lm_ids"])
+            output = model(input_ids=torch.tensor([record["input_ids"]]), token_type_ids=torch.tensor([record["token_type_ids"]]),
+                           labels=labels[None], next_sentence_label=torch.tensor([record["next_sentence_labels"]]))
+            own_losses += float(output.loss)
+            masked_sums += float(cross_entropy(output.prediction_logits[0], labels, ignore_index=NONE, reduction="sum"))
+            next_sums += float(cross_entropy(output.seq_relationship_logits, torch.tensor([record["next_sentence_labels"]])))
+            masked += len(record["masked_lm_ids"])
+        found = run_recipe()
+        check_loss(name, float(found["loss"]), masked_sums / masked + next_sums / len(alone))
+        # A loss for every sequence, put together by the numbers in the weights, is what the model itself says of each.
+        each = cross_entropy(found["words"].transpose(1, 2), found["labels"], reduction="none")[0]
+        masked_means = sum(float(each[batch["masked_lm_weights"][0] == s].mean()) for s in range(1, len(alone) + 1))
+        following = cross_entropy(found["order"].transpose(1, 2), found["order_labels"], reduction="sum")
+        check_loss(name, masked_means + float(following), own_losses)
+
+    def logits(ids):
+        """Of every slot: the token's, and those of its sequence's next sentence."""
+        made = run_recipe(ids)
+        return torch.cat([model.cls.predictions(made["h"])[0], made["order"][0][batch["input_mask"][0] - 1]], 1)
+
+    def without(ids):
+        h = model.bert(torch.tensor([ids]), (batch["input_mask"] > 0).long(), batch["token_type_ids"],
+                       batch["position_ids"]).last_hidden_state
+        return model.cls.predictions(h)[0]
+
+    check_isolation(name, row["input_ids"], [len(record["input_ids"]) for record in alone], logits, without)
 
 
 # ---- TRL -----------------------------------------------------------------------------------------------------------------------
@@ -524,7 +607,8 @@ def native(work):
 
 # case -> the packages that it needs
 CASES = {datasets_read: ["datasets"], hf: ["datasets", "transformers", "accelerate"],
-         mlm: ["datasets", "transformers", "accelerate"], trl: ["trl", "datasets", "transformers"],
+         mlm: ["datasets", "transformers", "accelerate"], bert: ["datasets", "transformers"],
+         trl: ["trl", "datasets", "transformers"],
          llamafactory: ["llamafactory", "peft", "datasets", "transformers"],
          axolotl: ["axolotl", "datasets", "transformers"], torchtune: ["torchtune", "datasets"],
          megatron: ["megatron.core", "transformers"], bridge: ["pyarrow", "transformers"], maxtext: ["grain", "transformers"],
