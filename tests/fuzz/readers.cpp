@@ -49,7 +49,7 @@ const std::vector<Files>& kinds() {
         {{"x.npy", "x.lengths.npy", "x.labels.npy"}, with_columns},
         {{"x.arrow"}, with_columns},
         {{"x.parquet"}, with_columns},
-        {{"state.json", "data.arrow", "indices.arrow"}, {}},  // the folder of save_to_disk
+        {{"state.json", "data.arrow", "indices.arrow"}, with_columns},  // the folder of save_to_disk
     };
   }();
   return kKinds;

@@ -59,8 +59,12 @@ with tempfile.TemporaryDirectory() as scratch:
             continue
         (readers / container).write_bytes(framed(kind, [next(folder.glob(f"*.{container}")).read_bytes()]))
     if pathlib.Path(scratch, "arrow").exists():
-        data = next(pathlib.Path(scratch, "arrow").glob("*.arrow")).read_bytes()
-        state = b'{"_data_files": [{"filename": "data.arrow"}], "_indices_files": [{"filename": "indices.arrow"}]}'
+        rows = pathlib.Path(scratch, "rows.jsonl")  # with numbers of themselves, so that they are data and indices in one
+        rows.write_bytes(b'{"input_ids": [1, 2], "labels": [1, 2], "indices": 1}\n{"input_ids": [3], "labels": [3], "indices": 0}\n')
+        run(shardpack, "pack", rows, "-L", "4", "-o", f"{scratch}/rows")
+        run(shardpack, "unpack", f"{scratch}/rows", "--as", "arrow", "-o", f"{scratch}/rows-back")
+        data = next(pathlib.Path(scratch, "rows-back").rglob("*.arrow")).read_bytes()
+        state = b'{"_data_files": [{"filename": "data.arrow"}], "_indices_data_files": [{"filename": "indices.arrow"}]}'
         (readers / "indices").write_bytes(framed(len(KINDS) + 4, [state, data, data]))
 
     documents = pathlib.Path(out, "documents")

@@ -87,13 +87,13 @@ def table_of(values, kind, **columns):
     return pa.table({"text": ["t"] * len(values), "input_ids": pa.array(values, kind), **columns})
 
 
-def save_to_disk(folder, table, files=2, batch_rows=7):
+def save_to_disk(folder, table, files=2, batch_rows=7, **options):
     """As Dataset.save_to_disk leaves it, but named so that the order of names is the wrong one."""
     folder.mkdir(parents=True)
     names, per_file = [], -(-table.num_rows // files)
     for number in range(files):
         names.append(f"data-{files - number:05d}.arrow")
-        write_stream(folder / names[-1], table.slice(number * per_file, per_file), batch_rows)
+        write_stream(folder / names[-1], table.slice(number * per_file, per_file), batch_rows, **options)
     write_stream(folder / "cache-1234567890abcdef.arrow", pa.table({"other": [1]}))
     (folder / "dataset_info.json").write_text("{}")
     state = {"_data_files": [{"filename": name} for name in names], "_fingerprint": "0", "_format_columns": None, "_split": "train"}
@@ -276,7 +276,7 @@ def carried_columns(folder):
 
 
 def datasets(folder):
-    """Saved datasets: the order of state.json, splits, and an indices table."""
+    """Saved datasets: the order of state.json, and splits."""
     train, test = rows(100, 50_000), rows(30, 50_000, seed=2)
     root = folder / "data"
     for name, values in (("train", train), ("test", test)):
@@ -300,19 +300,114 @@ def datasets(folder):
         assert all(word in stderr for word in words), stderr
     assert "dataset_dict.json" in run(TOOL, "scan", root / "train", "--split", "train", expect=2).stderr
 
-    order = random.Random(3).sample(range(100), 60) + [5, 5]
-    saved = save_to_disk(folder / "picked", table_of(train, pa.list_(pa.int32())))
-    write_stream(saved / "indices.arrow", pa.table({"indices": pa.array(order, pa.uint64())}))
-    state = json.loads((saved / "state.json").read_text())
-    (saved / "state.json").write_text(json.dumps({**state, "_indices_data_files": [{"filename": "indices.arrow"}]}))
-    jsonl = write_jsonl(folder / "picked.jsonl", [{"input_ids": train[i]} for i in order])
-    assert facts(saved) == facts(jsonl)
-    assert facts(saved, "--limit", "17") == facts(jsonl, "--limit", "17")
-    assert packed(saved, folder / "pp") == packed(jsonl, folder / "pj")
-    write_stream(saved / "indices.arrow", pa.table({"indices": pa.array([1, 100], pa.uint64())}))
-    assert "index 100" in run(TOOL, "scan", saved, expect=3).stderr
-    (saved / "data-00001.arrow").unlink()
-    assert "data-00001.arrow" in run(TOOL, "scan", saved, expect=4).stderr
+
+def save_picked(folder, table, order, files=2, batch_rows=7, indices=1, **options):
+    """As a dataset is saved whose rows are those of another in some order: the whole of that, and a table of indices."""
+    save_to_disk(folder, table, files, batch_rows, **options)
+    per_file, names = -(-max(len(order), 1) // indices), []
+    for number in range(indices):
+        names.append(f"indices-{number}.arrow")
+        part = pa.array(order[number * per_file:(number + 1) * per_file], pa.uint64())
+        write_stream(folder / names[-1], pa.table({"indices": part}), 11)
+    state = json.loads((folder / "state.json").read_text())
+    (folder / "state.json").write_text(json.dumps({**state, "_indices_data_files": [{"filename": name} for name in names]}))
+    return folder
+
+
+def bert_columns(count):
+    """Every kind of column beside the ids; padding, masked tokens, rows without tokens."""
+    draw = random.Random(8)
+    values = [[draw.randrange(50_000) for _ in range(draw.choice([0, 1, draw.randrange(60)]))] for _ in range(count)]
+    masks = [[int(draw.random() < 0.8) for _ in ids] for ids in values]
+    places = [sorted(draw.sample(range(len(ids)), len(ids) // 5)) for ids in values]
+    of_places = lambda make: [[make() for _ in own] for own in places]
+    return table_of(
+        values, pa.list_(pa.int32()), attention_mask=pa.array(masks, pa.list_(pa.int8())),
+        labels=pa.array([[x if draw.random() < 0.5 else -100 for x in ids] for ids in values], pa.large_list(pa.int64())),
+        kept=pa.array([[draw.random() < 0.5 for _ in ids] for ids in values], pa.list_(pa.bool_())),
+        weight=pa.array([[draw.random() for _ in ids] for ids in values], pa.list_(pa.float32())),
+        masked_lm_positions=pa.array(places, pa.list_view(pa.int16())),
+        masked_lm_ids=pa.array(of_places(lambda: draw.randrange(50_000)), pa.list_(pa.int32())),
+        tags=pa.array([[draw.randrange(9) for _ in range(draw.randrange(3))] for _ in values], pa.list_(pa.uint16())),
+        vector=pa.array([[draw.random() for _ in range(4)] for _ in values], pa.list_(pa.float64(), 4)),
+        score=pa.array([draw.random() for _ in values], pa.float64()), good=pa.array([draw.random() < 0.5 for _ in values]),
+        name=pa.array(["é" * draw.randrange(4) for _ in values], pa.large_string()))
+
+
+def indices_tables(folder):
+    """A dataset whose rows an indices table picks packs as the one with those rows: every column, value by value."""
+    table, draw = bert_columns(300), random.Random(3)
+    orders = {
+        "shuffled": draw.sample(range(300), 300),
+        "train": draw.sample(range(300), 290)[:200],
+        "selected": list(range(40, 170)),
+        "repeated": [draw.randrange(300) for _ in range(700)],
+        "reversed": list(range(299, -1, -1)),
+        "none": [],
+    }
+    everything = ("--columns", "all", "--positions-columns", "masked_lm_positions", "--group-column", "good")
+    for name, order in orders.items():
+        picked = {kind: save_picked(folder / f"{name}-{kind}", table, order, files=3, indices=1 + len(order) % 3, **options)
+                  for kind, options in (("plain", {}), ("zstd", {"compression": "zstd"}))}
+        rows_of = table.take(pa.array(order, pa.int64()))  # pyarrow's own
+        whole = save_to_disk(folder / f"{name}-whole", rows_of, files=1, batch_rows=50)
+        pq.write_table(rows_of, folder / f"{name}.parquet", row_group_size=64)
+        for options in ((), everything, (*everything, "--limit", 123)):
+            expected = facts(whole, *options)
+            assert facts(folder / f"{name}.parquet", *options) == expected
+            for kind, source in picked.items():
+                assert facts(source, *options) == expected, (name, kind, options)
+        if order:
+            expected = packed(whole, folder / f"{name}-out", *everything)
+            for kind, source in picked.items():
+                assert packed(source, folder / f"{name}-{kind}-out", *everything) == expected, (name, kind)
+    source = folder / "repeated-plain"
+    assert facts(source, *everything, "--threads", 1) == facts(source, *everything, "--threads", 2)
+
+
+def indices_of_bad_rows(folder):
+    """Rows that are not picked may hold anything, as after filter(); of those that are, file and row are told."""
+    ids = pa.list_(pa.int32())
+    values = [[1, 2]] * 1200
+    bad = {3: None, 10: [5, -6], 11: [7, None]}
+    labels = {2: None, 4: [1]}
+    table = pa.table({"input_ids": pa.array([bad.get(i, row) for i, row in enumerate(values)], ids),
+                      "labels": pa.array([labels.get(i, row) for i, row in enumerate(values)], ids)})
+    good = [i for i in range(1200) if i not in bad and i not in labels]
+    order = random.Random(1).sample(good, 1100)
+    source = save_picked(folder / "good", table, order)
+    assert packed(source, folder / "g") == packed(save_to_disk(folder / "whole", table.take(order), 1), folder / "w")
+    for number, (row, message) in enumerate({3: "input_ids is null", 10: "input_ids[1] is -6", 11: "input_ids[1] is null",
+                                             2: "labels is null", 4: "labels has 1 values for 2"}.items()):
+        source = save_picked(folder / f"bad-{number}", table, [*order, row])
+        stderr = run(TOOL, "scan", source, expect=3).stderr
+        assert f"data-00002.arrow: row {row}" in stderr and message in stderr, stderr
+    # Null rows are dropped and counted when that is asked for.
+    nulls = save_picked(folder / "nulls", table, [1, 3, 3, 5])
+    assert facts(nulls, "--null-row", "drop")["null_records"] == 2
+    # What decides which columns are carried are the rows that are picked: the first thousand of the files are ragged.
+    ragged = pa.table({"input_ids": pa.array([[1, 2]] * 1100, ids), "extra": pa.array([[1]] * 1050 + [[3, 4]] * 50, ids)})
+    source = save_picked(folder / "ragged", ragged, list(range(1060, 1100)))
+    assert packed(source, folder / "r") == packed(save_to_disk(folder / "rw", ragged.take(list(range(1060, 1100))), 1), folder / "q")
+    assert (folder / "r" / "shard-00000-00000" / "extra.npy").exists()
+
+    source = save_picked(folder / "indices", table, good[:40])
+    for values, kind, message in (([1] * 12 + [1200], pa.uint64(), "row 12: index 1,200 of a dataset of 1,200 rows"),
+                                  ([1, -1], pa.int64(), "row 1: index -1 of a dataset of 1,200 rows"),
+                                  ([1, None], pa.int64(), "row 1: an index is no whole number"),
+                                  (["a"], pa.string(), "row 0: an index is no whole number"),
+                                  ([1.0], pa.float64(), "indices")):
+        write_stream(source / "indices-0.arrow", pa.table({"indices": pa.array(values, kind)}), 5)
+        stderr = run(TOOL, "scan", source, expect=3).stderr
+        assert "indices-0.arrow" in stderr and message in stderr, stderr
+    write_stream(source / "indices-0.arrow", pa.table({"rows": pa.array([1])}))
+    assert "expected a column 'indices'" in run(TOOL, "scan", source, expect=3).stderr
+    write_stream(source / "indices-0.arrow", pa.table({"indices": pa.array([1])}))
+    write_stream(source / "data-00001.arrow", pa.table({"input_ids": pa.array([[1]], pa.list_(pa.int64()))}))
+    stderr = run(TOOL, "scan", source, expect=3).stderr
+    assert "data-00001.arrow" in stderr and "its columns are not those of" in stderr, stderr
+    (source / "data-00001.arrow").unlink()
+    assert "data-00001.arrow" in run(TOOL, "scan", source, expect=4).stderr
 
 
 def faults(folder):
@@ -375,7 +470,8 @@ def truncated(folder):
             assert cut.name in run(TOOL, "scan", cut, expect=3).stderr
 
 
-CASES = [layouts, slices, codecs, masks, nulls_and_groups, carried_columns, datasets, faults, truncated]
+CASES = [layouts, slices, codecs, masks, nulls_and_groups, carried_columns, datasets, indices_tables, indices_of_bad_rows, faults,
+         truncated]
 
 if __name__ == "__main__":
     for case in CASES:

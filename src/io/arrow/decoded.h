@@ -17,9 +17,15 @@ struct DecodedRun {
   TokenFacts facts;
 };
 
-/// The records of rows [first, first + count), the first of them number `first_record` of the dataset.
-DecodedRun decode_records(const RecordColumns& columns, const RecordFields& fields, std::int64_t first, std::int64_t count,
-                          const ReadOptions& options, SequenceId first_record);
+/// Rows [first, first + count) of a record batch.
+struct RowStretch {
+  const RecordColumns* columns;
+  std::int64_t first = 0, count = 0;
+};
+
+/// The records of all these rows, the first of them number `first_record` of the dataset. Columns have the same types in all.
+DecodedRun decode_records(std::span<const RowStretch> stretches, const RecordFields& fields, const ReadOptions& options,
+                          SequenceId first_record);
 
 /// Decoded ids of a file and what is known of them, from front to back.
 class SpooledIds {

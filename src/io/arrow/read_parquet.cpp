@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "base/units.h"
@@ -148,7 +149,8 @@ std::vector<DecodedRun> decode_group(const ParquetFile& parquet, const RowGroup&
     if (batch == nullptr) break;
     const RecordColumns columns(*batch, options, fields, shown, group.first_row + done);
     const std::int64_t rows = std::min(columns.ids.rows(), group.rows - done);
-    runs.push_back(decode_records(columns, fields, 0, rows, options, first_record + group.first_row + done));
+    const RowStretch stretch{&columns, 0, rows};
+    runs.push_back(decode_records(std::span(&stretch, 1), fields, options, first_record + group.first_row + done));
     done += rows;
   }
   return runs;
