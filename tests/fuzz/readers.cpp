@@ -1,18 +1,14 @@
 // Any bytes as a shard of any format, with its sidecars: read whole or refused.
 //
 // Input: a byte that chooses the files, two bytes (little-endian) of length for each file but the last, then the files' bytes.
-#include <unistd.h>
-
-#include <array>
+#include <cstddef>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fuzz.h"
 #include "io/source.h"
-#include "shardpack/thread_pool.h"
 
 using namespace shardpack;
 
@@ -55,15 +51,6 @@ const std::vector<Files>& kinds() {
   return kKinds;
 }
 
-const std::filesystem::path& folder() {
-  static const struct Folder {
-    std::filesystem::path path = std::filesystem::temp_directory_path() / ("shardpack-fuzz-" + std::to_string(getpid()));
-    Folder() { std::filesystem::create_directories(path); }
-    ~Folder() { std::filesystem::remove_all(path); }
-  } kFolder;
-  return kFolder.path;
-}
-
 /// All that a sequence has.
 void read_sequence(const SequenceSource& source, SequenceId sequence, std::int64_t tokens) {
   std::vector<std::uint32_t> ids(static_cast<std::size_t>(tokens));
@@ -82,16 +69,8 @@ void read_sequence(const SequenceSource& source, SequenceId sequence, std::int64
 
 /// Read every token of what can be opened, and every column's values.
 void read_all(const std::string& path, const ReadOptions& options) {
-  ThreadPool pool(1);
-  NoProgress progress;
-  NoDiagnostics diagnostics;
-  const RunContext context{.pool = pool,
-                           .stop = {},
-                           .progress = progress,
-                           .diagnostics = diagnostics,
-                           .memory_bytes = std::int64_t{16} << 20,
-                           .temp_dir = folder().string()};
-  const ScannedSource scanned = open_source({path}, options, {}, context);
+  FuzzRun run;
+  const ScannedSource scanned = open_source({path}, options, {}, run.context());
   const SequenceIndex& index = scanned.source->index();
   for (SequenceId sequence = 0; sequence < index.sequences(); ++sequence) {
     const std::int64_t tokens = index.place(sequence).tokens;
@@ -102,23 +81,13 @@ void read_all(const std::string& path, const ReadOptions& options) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  std::string_view rest(reinterpret_cast<const char*>(data), size);
-  if (rest.empty()) return 0;
-  const Files& files = kinds()[static_cast<std::size_t>(static_cast<unsigned char>(rest[0])) % kinds().size()];
-  rest.remove_prefix(1);
-  for (std::size_t i = 0; i < files.names.size(); ++i) {
-    std::size_t bytes = rest.size();
-    if (i + 1 < files.names.size()) {
-      if (rest.size() < 2) return 0;
-      bytes = static_cast<unsigned char>(rest[0]) | static_cast<std::size_t>(static_cast<unsigned char>(rest[1])) << 8;
-      rest.remove_prefix(2);
-    }
-    const std::string_view part = rest.substr(0, bytes);
-    rest.remove_prefix(part.size());
-    std::ofstream(folder() / files.names[i], std::ios::binary).write(part.data(), static_cast<std::streamsize>(part.size()));
-  }
+  if (size == 0) return 0;
+  const Files& files = kinds()[data[0] % kinds().size()];
+  const auto parts = parts_of({reinterpret_cast<const char*>(data) + 1, size - 1}, files.names.size());
+  if (parts.size() < files.names.size()) return 0;
+  for (std::size_t i = 0; i < parts.size(); ++i) write_input(fuzz_folder() / files.names[i], parts[i]);
   const bool is_folder = files.names[0] == "state.json";
-  only_blames_the_input([&] { read_all(is_folder ? folder() : folder() / files.names[0], files.options); });
-  for (const std::string& name : files.names) std::filesystem::remove(folder() / name);
+  only_blames_the_input([&] { read_all(is_folder ? fuzz_folder() : fuzz_folder() / files.names[0], files.options); });
+  for (const std::string& name : files.names) std::filesystem::remove(fuzz_folder() / name);
   return 0;
 }

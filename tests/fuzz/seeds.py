@@ -1,8 +1,9 @@
 """First inputs of the fuzz targets: small valid files.
 
-    seeds.py SHARDPACK GENERATE_PY FOLDER    writes FOLDER/readers and FOLDER/documents
+    seeds.py SHARDPACK GENERATE_PY FOLDER    writes FOLDER/readers, FOLDER/documents and FOLDER/folders
 """
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -31,8 +32,35 @@ def npy(dtype, values):
 
 
 def bare(path):
-    """A manifest without its checksum and closing brace."""
-    return pathlib.Path(path).read_bytes().split(b',\n  "checksum"')[0]
+    """A manifest without its checksum and closing brace, nor indentation: small inputs are soon changed in every place."""
+    return re.sub(rb"\n +", b"\n", pathlib.Path(path).read_bytes().split(b',\n  "checksum"')[0])
+
+
+def bare_lines(path):
+    """A journal without the hashes that its lines begin with."""
+    return b"".join(line.split(b" ", 1)[1] for line in pathlib.Path(path).read_bytes().splitlines(True))
+
+
+def bare_scan(path):
+    return pathlib.Path(path).read_bytes()[:-32]
+
+
+def unsealed(path):
+    name = path.name
+    if name == "manifest.json" or name.startswith("run-"):
+        return bare(path)
+    return bare_lines(path) if name.endswith(".journal") else bare_scan(path) if name.endswith(".scan") else path.read_bytes()
+
+
+def whole_folder(task, folder):
+    """What the target `folders` takes for the files of a folder."""
+    framed_files = bytes([task])
+    for path in sorted(pathlib.Path(folder).rglob("*")):
+        if path.is_file():
+            name = str(path.relative_to(folder).parent / ("run.json" if path.name.startswith("run-") else path.name)).encode()
+            text = unsealed(path)
+            framed_files += bytes([len(name)]) + len(text).to_bytes(2, "little") + name + text
+    return framed_files
 
 
 with tempfile.TemporaryDirectory() as scratch:
@@ -74,6 +102,12 @@ with tempfile.TemporaryDirectory() as scratch:
     run(shardpack, "batch", jsonl, "--batch-size", "2", "--write-shards", "padded", "-o", f"{scratch}/batches")
     run(shardpack, "ltd", "-L", "16", "--kept-start", "8", "--ramp-steps", "4", "--layers", "4", "--micro-batch", "1",
         "--total-steps", "6", "-o", f"{scratch}/ltd")
+    run(shardpack, "scan", jsonl, "--eos-id", "3", "--group-column", "id", "--drop-unlabeled", "--save", f"{scratch}/columns.scan")
+    run(shardpack, "scan", f"{scratch}/megatron", "--partition-tokens", "40", "--save", f"{scratch}/megatron.scan")
+    parts = pathlib.Path(scratch, "parts")
+    run(shardpack, "pack", f"{scratch}/megatron", "-L", "16", "--no-derived", "--scan", f"{scratch}/megatron.scan", "--part", "1/1",
+        "-o", parts)
+    notes = next(pathlib.Path(scratch).glob("parts.partial/.shardpack-parts"))
     shard = b'{"folder": "shard-00000-00000", "rows": 1, "tokens": 1, "segments": 1, "fingerprint": "' + b"0" * 32 + b'", "files": []}'
     for kind, text in enumerate([
             bare(f"{scratch}/packed/manifest.json"),
@@ -85,5 +119,43 @@ with tempfile.TemporaryDirectory() as scratch:
             pathlib.Path(scratch, "ltd/ds_config.json").read_bytes(),
             b"batch_size,pad_length,batches,seconds\n8,128,10,1.5\n",
             b"seed = 3\n[pack]\nseq-length = 2048\npacker = \"lpfhp\"\n",
+            b"train-0.jsonl\r\n\ntrain-1.jsonl\n",
+            bare_scan(f"{scratch}/columns.scan"),
+            bare_lines(notes / "partition-00000.journal").splitlines()[-1],
+            bare(next(notes.glob("run-*.json"))),
+            pathlib.Path(scratch, "ltd/plateaus.json").read_bytes(),
+            pathlib.Path(scratch, "ltd/steps.npy").read_bytes(),
+            pathlib.Path(scratch, "ltd/ds_config.json").read_bytes(),
     ]):
         (documents / f"document-{kind}").write_bytes(bytes([kind]) + text)
+
+    masked = pathlib.Path(scratch, "masked.jsonl")
+    masked.write_bytes(b'{"input_ids": [7, 1, 8, 8], "token_type_ids": [0, 0, 1, 1], "masked_lm_positions": [1, 3], "masked_lm_ids": [5, 6],'
+                       b' "next_sentence_labels": 1}\n')
+    folders = pathlib.Path(out, "folders")
+    folders.mkdir(parents=True, exist_ok=True)
+    for name, *options in [
+            ["native", "--columns", "labels,score"],
+            ["zstd", "--compress", "zstd", "--no-derived", "--columns", "none", "--order", "by-strategy", "--tail", "fill",
+             "--rows-multiple", "2"],
+            ["hf", "--for", "hf", "--as", "arrow", "--columns", "labels"],
+            ["trl", "--for", "trl", "--as", "parquet", "--columns", "labels"],
+            ["bert", "--for", "bert", "--as", "parquet"],
+            ["megatron", "--for", "megatron", "--eos-id", "4", "--columns", "none"]]:
+        source = masked if name == "bert" else jsonl
+        try:
+            run(shardpack, "pack", source, "-L", "5", "--overlong", "truncate", *options, "-o", f"{scratch}/folder-{name}")
+        except subprocess.CalledProcessError:
+            if name not in ["hf", "trl", "bert"]:  # which a shardpack without Arrow cannot write
+                raise
+            continue
+        (folders / name).write_bytes(whole_folder(0, f"{scratch}/folder-{name}"))
+    for name in ["batches", "ltd"]:
+        (folders / name).write_bytes(whole_folder(0, f"{scratch}/{name}"))
+    (folders / "parts").write_bytes(whole_folder(1, f"{scratch}/parts.partial"))
+    for name, files in [("megatron", list(pathlib.Path(scratch, "megatron").iterdir())), ("columns", [jsonl])]:
+        sources = pathlib.Path(scratch, f"scanned-{name}")
+        sources.mkdir()
+        for path in [*files, pathlib.Path(scratch, f"{name}.scan")]:
+            (sources / ("x.scan" if path.suffix == ".scan" else path.name)).write_bytes(path.read_bytes())
+        (folders / f"scan-{name}").write_bytes(whole_folder(2, sources))
