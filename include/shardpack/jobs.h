@@ -205,8 +205,9 @@ BatchResult batch(const std::vector<std::string>& inputs, const std::string& out
 // ---- unpack -----------------------------------------------------------------------------------------------------------------
 struct UnpackOptions {
   UnpackFormat format = UnpackFormat::jsonl;
-  int zstd_level = 0;  ///< JSON lines: 0 = not compressed
-  bool force = false;  ///< replace an output that unpack made
+  int zstd_level = 0;                  ///< JSON lines: 0 = not compressed
+  std::vector<std::string> against{};  ///< the sources of a dataset whose rows hold no tokens; of another one none
+  bool force = false;                  ///< replace an output that unpack made
   bool dry_run = false;
 };
 struct UnpackResult {

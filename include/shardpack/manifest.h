@@ -25,11 +25,12 @@ struct ManifestFile {
 struct ManifestShard {
   std::string folder;
   std::int64_t rows = 0, tokens = 0, segments = 0;  ///< tokens: real ones, added ones included
-  Fingerprint fingerprint;                          ///< of its source tokens and what the columns hold for them
-  std::vector<ManifestFile> files;                  ///< in its folder
-  std::vector<ManifestFile> trainer_files;          ///< its rows as a trainer reads them; none in the native layout
-  std::int64_t loss_tokens = 0;                     ///< stays 0 where no column tells them
-  std::int64_t hidden_labels = 0;                   ///< first labels of segments that the preset set to -100
+  /// Of its source tokens and what the columns hold for them; none in a dataset without tokens.
+  std::optional<Fingerprint> fingerprint = Fingerprint{};
+  std::vector<ManifestFile> files;          ///< in its folder
+  std::vector<ManifestFile> trainer_files;  ///< its rows as a trainer reads them; none in the native layout
+  std::int64_t loss_tokens = 0;             ///< stays 0 where no column tells them
+  std::int64_t hidden_labels = 0;           ///< first labels of segments that the preset set to -100
 };
 
 /// The rows of one value of the group column.
@@ -52,6 +53,10 @@ struct ManifestSource {
   std::string name, format;
   std::int64_t bytes = 0, sequences = 0, tokens = 0;  ///< sequences: all records, empty and null ones too
   std::string hash;
+  std::optional<std::string> ids_dtype{};  ///< SourceFile::ids_dtype, in a dataset without tokens
+
+  /// Of one id in its data file; 0 where ids have to be decoded, or nobody says.
+  int id_bytes() const { return ids_dtype.value_or("").empty() ? 0 : ids_dtype->back() - '0'; }
 };
 
 struct Manifest {
@@ -86,7 +91,8 @@ struct Manifest {
   /// Every option that decides the bytes, in a fixed order: name and value as JSON text ("\"error\"", "0", "null", "true").
   std::vector<std::pair<std::string, std::string>> options;
   std::vector<ManifestSource> sources;
-  Fingerprint source_fingerprint, packed_fingerprint, removed_fingerprint;
+  Fingerprint source_fingerprint;
+  std::optional<Fingerprint> packed_fingerprint = Fingerprint{}, removed_fingerprint = Fingerprint{};  ///< none without tokens
   RemovedCounts removed{};
   std::int64_t added_eos = 0, added_bos = 0;
   std::int64_t repeated_rows = 0, repeated_sequences = 0, repeated_tokens = 0, fill_rows = 0;
@@ -97,6 +103,8 @@ struct Manifest {
   std::vector<ManifestFile> files;          ///< beside the manifest: plans, removed.csv
   std::vector<ManifestFile> trainer_files;  ///< what a trainer reads that belongs to no shard; not in the native layout
 
+  bool holds_tokens() const;      ///< else its rows say where their tokens lie in the sources
+  bool has_begins() const;        ///< the same by number, for one source at least (seq_begin.npy)
   std::int64_t slots() const;     ///< that real tokens take
   double efficiency() const;      ///< of all slots of the planned rows, what real tokens take; 1 for no rows
   double packing_factor() const;  ///< sequences / planned rows; 0 for no rows

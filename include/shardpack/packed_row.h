@@ -45,6 +45,7 @@ struct RowBlock {
   std::vector<RowSegment> segments;
   std::vector<std::int64_t> slot_begin{};  ///< where row_tokens is 0: rows + 1 places of the rows' slots, the first 0
   std::int64_t first_slot = 0;             ///< the same: in its shard
+  std::vector<std::int64_t> begins{};      ///< instead of ids: places_in_files(), one a segment
   std::vector<ColumnValues> columns;       ///< one for each of the dataset's columns: values of slots, or of segments
 
   /// Where a row's slots begin in the block; those of row number `rows`, where they end.

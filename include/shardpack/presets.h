@@ -12,12 +12,13 @@
 namespace shardpack {
 
 /// Kinds of files that rows are written in.
-enum class Container : std::uint8_t { npy, arrow, parquet, megatron };
+enum class Container : std::uint8_t { npy, arrow, parquet, megatron, index };
 
 struct ContainerInfo {
   Container container;
   std::string_view name;     ///< as in --as
   std::string_view summary;  ///< one line
+  bool holds_tokens = true;  ///< else rows say where their tokens lie in the sources
 };
 std::span<const ContainerInfo> containers();  ///< index = Container
 const ContainerInfo& info(Container container);

@@ -22,6 +22,7 @@ struct ShardPlan {
   IdType id_type = IdType::u16;
   std::uint32_t position_start = 0;
   bool slots = true;         ///< write ids and what is derived from them; else where everything came from, and columns
+  bool begins = false;       ///< write where segments lie in the sources' files
   bool derived = true;       ///< write segment and position ids
   bool write_added = false;  ///< some segment of the dataset has an added token
   bool write_slots = false;  ///< some segment's slots differ from its length

@@ -16,6 +16,7 @@ struct SourceFile {
   std::string format;                      ///< name in the format table
   std::int64_t bytes = 0;                  ///< of the data file and its sidecars together
   std::string hash;                        ///< XXH3-128 of the data file followed by its sidecars, 32 hex digits
+  std::string ids_dtype;                   ///< NumPy's name ("<u2") of how ids lie in the data file; "": they had to be decoded
   std::vector<std::int64_t> record_begin;  ///< tokens; records + 1 entries, the first 0, ascending
   std::int64_t null_records = 0;           ///< records without ids, kept as length 0 (--null-row drop)
 

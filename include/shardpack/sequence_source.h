@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,10 @@ class SequenceSource {
   /// u32, with room for every destination; ids are checked to fit.
   /// Thread-safe. \throws Error{bad_data} for an id that does not fit, Error{io} when a file shrank or cannot be read.
   virtual void read_block(std::vector<TokenRequest>& requests, IdType type, void* ids) const = 0;
+
+  /// Where `tokens` tokens of `sequence` from its token `first_token` on lie in its data file, in ids of SourceFile::ids_dtype
+  /// from the file's first byte; nothing where they do not lie there together. Thread-safe.
+  virtual std::optional<std::int64_t> place_in_file(SequenceId sequence, std::int64_t first_token, std::int64_t tokens) const;
 
   /// What is carried along beside the ids, ascending by name.
   virtual std::span<const Column> columns() const { return {}; }

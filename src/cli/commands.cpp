@@ -351,6 +351,7 @@ Outcome run_unpack(Session& session) {
   const Settings& settings = session.settings;
   const UnpackOptions options{.format = settings.unpack_format,
                               .zstd_level = settings.pack.zstd_level,
+                              .against = settings.verify.against,
                               .force = settings.pack.force,
                               .dry_run = settings.pack.dry_run};
   const auto begin = Clock::now();

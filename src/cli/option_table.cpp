@@ -337,16 +337,16 @@ void set_tail(Settings& settings, const OptionValue& value) {
   settings.batch.plan.tail = kBatchTails[chosen].value_or(BatchTail::short_step);
 }
 
-/// pack and unpack write different files; check_settings() refuses what pack does not.
+/// pack and unpack write different files; check_settings() refuses what the other writes.
 void set_as(Settings& settings, const OptionValue& value) {
   settings.as = value.text();
-  constexpr std::array<std::optional<Container>, 5> kContainers{Container::npy, Container::arrow, Container::parquet,
-                                                                Container::megatron, std::nullopt};
-  constexpr std::array<UnpackFormat, 5> kUnpacked{UnpackFormat::npy, UnpackFormat::arrow, UnpackFormat::parquet,
-                                                  UnpackFormat::megatron, UnpackFormat::jsonl};
+  constexpr std::array<std::optional<Container>, 6> kContainers{
+      Container::npy, Container::arrow, Container::parquet, Container::megatron, Container::index, std::nullopt};
+  constexpr std::array<std::optional<UnpackFormat>, 6> kUnpacked{UnpackFormat::npy,      UnpackFormat::arrow, UnpackFormat::parquet,
+                                                                 UnpackFormat::megatron, std::nullopt,        UnpackFormat::jsonl};
   const std::size_t chosen = choice(value);
   settings.pack.container = kContainers[chosen];
-  settings.unpack_format = kUnpacked[chosen];
+  settings.unpack_format = kUnpacked[chosen].value_or(UnpackFormat::jsonl);
 }
 
 // ---- options ----------------------------------------------------------------------------------------------------------------
@@ -660,8 +660,9 @@ constexpr Option kOptions[] = {
      "write what a trainer reads: hf, trl, megatron, ... (see 'shardpack formats'); default native",
      [](S& s, const V& v) { s.pack.preset = s.formats_for = std::string(find_preset(v.text()).name); },
      {}, {{kFormats, "how to train with this preset's output"}, {kPlan, "as the rows of this output preset would be"}}},
-    {"--as", "npy|arrow|parquet|megatron|jsonl", nullptr, Section::output, kPack | kUnpack, kUnpack, Kind::plain,
-     "the files to write it in, where the preset knows more than one; default: its first",
+    {"--as", "npy|arrow|parquet|megatron|index|jsonl", nullptr, Section::output, kPack | kUnpack, kUnpack, Kind::plain,
+     "the files to write it in, where the preset knows more than one; default: its first. index: no tokens, but where they lie in "
+     "the sources",
      [](S& s, const V& v) { set_as(s, v); },
      {},
      {{kUnpack, "the format of the files: jsonl (the default), arrow and parquet hold every column; npy (X.npy, X.lengths.npy) "
@@ -768,10 +769,12 @@ constexpr Option kOptions[] = {
     {"--fail-under", "PCT", nullptr, Section::checks, kPack, kNone, Kind::plain,
      "exit 1 when fewer slots than this hold tokens (the output stays, the stamp is not made)",
      [](S& s, const V& v) { s.fail_under = percent(v); }},
-    {"--against", "SOURCE", nullptr, Section::checks, kVerify, kVerify, Kind::several,
+    {"--against", "SOURCE", nullptr, Section::checks, kVerify | kUnpack, kVerify, Kind::several,
      "read again and compare: the sources of a packed dataset or batch plan (several values, may be repeated), or the dataset of "
      "an LTD folder",
-     [](S& s, const V& v) { s.verify.against = v.texts; }},
+     [](S& s, const V& v) { s.verify.against = v.texts; },
+     {},
+     {{kUnpack, "what a dataset of pack --as index was packed from, where its tokens are (several values, may be repeated)"}}},
     {"--packed", nullptr, nullptr, Section::checks, kLint, kLint, Kind::plain,
      "the rows hold several sequences, or padding",
      [](S& s, const V& v) { s.lint.packed = on(v); }},
@@ -927,9 +930,10 @@ void check_settings(const Settings& settings) {
   if (reads_pipe && (!settings.save_scan.empty() || !settings.pack.scan.empty()))
     refuse_use("standard input ('-') cannot be read again, as a saved scan supposes; give files");
   if (settings.command == Command::pack && settings.as == "jsonl")
-    refuse_use("--as jsonl is for unpack; pack writes npy, arrow, parquet or megatron");
+    refuse_use("--as jsonl is for unpack; pack writes npy, arrow, parquet, megatron or index");
   if (settings.command == Command::unpack) {
     if (settings.output.empty()) refuse_use("where to? Give -o FOLDER");
+    if (settings.as == "index") refuse_use("--as index is for pack; unpack writes jsonl, npy, megatron, arrow or parquet");
     if (settings.output == "-") refuse_use("the sources are files in a folder and cannot go to standard output");
   }
   if (settings.json && settings.csv) refuse_use("--json or --csv, not both");

@@ -17,14 +17,15 @@ namespace {
 
 using enum OutputSource;
 
-constexpr std::array<ContainerInfo, 4> kContainers{{
+constexpr std::array<ContainerInfo, 5> kContainers{{
     {Container::npy, "npy", "a folder of NumPy arrays a shard; with --compress zstd, seekable frames of whole rows"},
     {Container::arrow, "arrow", "a save_to_disk folder of datasets: Arrow IPC streams, state.json, dataset_info.json"},
     {Container::parquet, "parquet", "Parquet files with zstd, a row of the table a packed row"},
     {Container::megatron, "megatron", "a .bin and .idx of Megatron a shard, a document a packed row"},
+    {Container::index, "index", "the native arrays without tokens: where every segment lies in the sources", false},
 }};
 
-constexpr Container kNpy[]{Container::npy}, kNpyOrParquet[]{Container::npy, Container::parquet},
+constexpr Container kNpyOrIndex[]{Container::npy, Container::index}, kNpyOrParquet[]{Container::npy, Container::parquet},
     kDatasets[]{Container::arrow, Container::parquet}, kArrow[]{Container::arrow}, kParquet[]{Container::parquet},
     kMegatron[]{Container::megatron};
 
@@ -67,7 +68,7 @@ constexpr OutputColumn kBertColumns[]{
 constexpr Preset kPresets[]{
     {.name = "native",
      .summary = "NumPy arrays: ids, segment and position ids, boundaries, where everything came from",
-     .containers = kNpy,
+     .containers = kNpyOrIndex,
      .columns = kNativeColumns,
      .labels = LabelRule::as_they_are,
      .train_with = R"(ids = np.load("OUT/shard-00000-00000/input_ids.npy", mmap_mode="r")    # segment_ids, position_ids the same

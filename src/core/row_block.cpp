@@ -138,6 +138,16 @@ void read_placed_columns(const SequenceSource& source, std::size_t places, std::
 
 }  // namespace
 
+std::vector<std::int64_t> places_in_files(const RowBlock& block, const SequenceSource& source) {
+  std::vector<std::int64_t> places;
+  places.reserve(block.segments.size());
+  for (const RowSegment& segment : block.segments) {
+    const SequenceId sequence = source.index().first_sequence(segment.file) + segment.record;
+    places.push_back(source.place_in_file(sequence, segment.first_token, segment.tokens).value_or(-1));
+  }
+  return places;
+}
+
 void read_columns(const SequenceSource& source, std::span<const TokenRequest> requests,
                   std::span<const std::int64_t> first_values, RowBlock& block) {
   const std::span<const Column> columns = source.columns();

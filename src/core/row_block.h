@@ -28,6 +28,9 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
                       IdType id_type, std::int64_t first_row, std::int64_t rows, std::int64_t shard_first_row,
                       std::vector<TokenRequest>& requests, Length unslotted = 0);
 
+/// Where each segment's source tokens lie (SequenceSource::place_in_file()); -1 where they do not lie together, and for none.
+std::vector<std::int64_t> places_in_files(const RowBlock& block, const SequenceSource& source);
+
 /// Read the values of all columns for a block that is laid out: those of tokens at the places of `requests`, those of whole
 /// sequences for each segment, and those of single tokens (Column::places) for the segment that has the token, the places as
 /// slots of the row. `first_values`: for columns of kind list and text, the values of the shard's segments before.

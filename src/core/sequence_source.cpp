@@ -5,6 +5,8 @@
 
 namespace shardpack {
 
+std::optional<std::int64_t> SequenceSource::place_in_file(SequenceId, std::int64_t, std::int64_t) const { return std::nullopt; }
+
 void SequenceSource::read_tokens(std::size_t, std::span<const TokenRequest>, std::byte*) const {
   ensure(false, "the source has the column that is asked for");
 }

@@ -84,7 +84,7 @@ OutputRules output_rules(const Preset& preset, Container container, std::span<co
   const bool holds_labels = std::any_of(preset.columns.begin(), preset.columns.end(),
                                         [](const OutputColumn& column) { return is_of_labels(column.source); });
   if (is_native(preset)) {
-    rules.columns.assign(preset.columns.begin(), preset.columns.end());
+    if (rules.holds_tokens()) rules.columns.assign(preset.columns.begin(), preset.columns.end());
     return rules;
   }
   rules.label_column = loss_column(columns);

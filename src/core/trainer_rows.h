@@ -30,6 +30,7 @@ struct OutputRules {
   Length row_tokens = 0;
 
   bool native() const { return preset == nullptr || is_native(*preset); }
+  bool holds_tokens() const { return info(container).holds_tokens; }
 
   /// Values a row of a column whose rows are all equally wide; of a ragged preset's, at most.
   std::int64_t width(OutputSource source) const {

@@ -18,6 +18,12 @@
 
 namespace shardpack {
 
+bool Manifest::holds_tokens() const { return container != info(Container::index).name; }
+
+bool Manifest::has_begins() const {
+  return std::ranges::any_of(sources, [](const ManifestSource& source) { return source.id_bytes() > 0; });
+}
+
 std::int64_t Manifest::slots() const {
   const Preset* const known = try_preset(preset);
   return tokens - (known == nullptr ? 0 : unslotted_tokens(known->slot_rule) * segments);
@@ -148,7 +154,7 @@ void write_shard(JsonWriter& json, const ManifestShard& shard) {
   json.member("rows", shard.rows).member("tokens", shard.tokens).member("segments", shard.segments);
   if (shard.loss_tokens > 0) json.member("loss_tokens", shard.loss_tokens);
   if (shard.hidden_labels > 0) json.member("hidden_labels", shard.hidden_labels);
-  json.member("fingerprint", shard.fingerprint.hex());
+  write_fingerprint(json, "fingerprint", shard.fingerprint);
   write_files(json, "files", shard.files);
   if (!shard.trainer_files.empty()) write_files(json, "trainer_files", shard.trainer_files);
   json.end_object();
@@ -196,8 +202,8 @@ std::string to_json(const Manifest& manifest) {
   write_sources(json, manifest.sources);
   json.key("fingerprint").begin_object();
   json.member("source", manifest.source_fingerprint.hex());
-  json.member("packed", manifest.packed_fingerprint.hex());
-  json.member("removed", manifest.removed_fingerprint.hex());
+  write_fingerprint(json, "packed", manifest.packed_fingerprint);
+  write_fingerprint(json, "removed", manifest.removed_fingerprint);
   json.end_object();
   write_removed_counts(json, manifest.removed, !manifest.loss_column.empty());
   json.key("added").begin_object(kOnOneLine);
@@ -225,7 +231,22 @@ namespace {
 
 constexpr std::int64_t kMaxId = std::numeric_limits<std::uint32_t>::max();
 
-Fingerprint fingerprint(const Json& value) { return Fingerprint::from_hex(read_hash(value)); }
+std::optional<Fingerprint> optional_fingerprint(const Json& value) {
+  if (value.is_null()) return std::nullopt;
+  return read_fingerprint(value);
+}
+
+/// Rows have fingerprints when they hold tokens, and only then.
+void check_fingerprints(const Json& json, const Manifest& manifest) {
+  const auto check = [&](const std::optional<Fingerprint>& found, const Json& value) {
+    if (found.has_value() != manifest.holds_tokens())
+      value.fail(manifest.holds_tokens() ? "expected 32 hex digits, found null" : "expected null, for the rows hold no tokens");
+  };
+  check(manifest.packed_fingerprint, json.at("fingerprint").at("packed"));
+  check(manifest.removed_fingerprint, json.at("fingerprint").at("removed"));
+  for (std::size_t s = 0; s < manifest.shards.size(); ++s)
+    check(manifest.shards[s].fingerprint, json.at("shards").at(s).at("fingerprint"));
+}
 
 std::vector<std::string> strings(const Json& list) {
   std::vector<std::string> result;
@@ -368,7 +389,7 @@ ManifestShard read_shard(const Json& json, ManifestNames& seen) {
   shard.segments = read_count(json, "segments");
   if (json.has("loss_tokens")) shard.loss_tokens = read_count(json, "loss_tokens");
   if (json.has("hidden_labels")) shard.hidden_labels = read_count(json, "hidden_labels");
-  shard.fingerprint = fingerprint(json.at("fingerprint"));
+  shard.fingerprint = optional_fingerprint(json.at("fingerprint"));
   std::set<std::string> in_folder;
   shard.files = read_files(json.at("files"), in_folder);
   if (json.has("trainer_files")) shard.trainer_files = read_files(json.at("trainer_files"), seen.trainer);
@@ -420,9 +441,9 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   for (const auto& [name, value] : json.at("options").members()) manifest.options.emplace_back(name, value.dump());
   manifest.sources = read_sources(json.at("sources"));
   const Json fingerprints = json.at("fingerprint");
-  manifest.source_fingerprint = fingerprint(fingerprints.at("source"));
-  manifest.packed_fingerprint = fingerprint(fingerprints.at("packed"));
-  manifest.removed_fingerprint = fingerprint(fingerprints.at("removed"));
+  manifest.source_fingerprint = read_fingerprint(fingerprints.at("source"));
+  manifest.packed_fingerprint = optional_fingerprint(fingerprints.at("packed"));
+  manifest.removed_fingerprint = optional_fingerprint(fingerprints.at("removed"));
   manifest.removed = read_removed_counts(json.at("removed"));
   manifest.added_eos = read_count(json.at("added"), "eos");
   manifest.added_bos = read_count(json.at("added"), "bos");
@@ -438,6 +459,7 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   manifest.shards = read_shards(json.at("shards"), names);
   manifest.files = read_files(json.at("files"), names.beside);
   if (json.has("trainer_files")) manifest.trainer_files = read_files(json.at("trainer_files"), names.trainer);
+  check_fingerprints(json, manifest);
   expect_figure(json.at("efficiency"), manifest.efficiency(), kEfficiencyDecimals);
   expect_figure(json.at("packing_factor"), manifest.packing_factor(), kPackingFactorDecimals);
   return manifest;

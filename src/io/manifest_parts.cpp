@@ -68,12 +68,32 @@ void write_files(JsonWriter& json, std::string_view key, const std::vector<Manif
   json.end_array();
 }
 
+void write_ids_dtype(JsonWriter& json, const std::string& dtype) {
+  json.key("ids_dtype");
+  if (dtype.empty()) {
+    json.null();
+  } else {
+    json.value(dtype);
+  }
+}
+
+std::string read_ids_dtype(const Json& value) {
+  if (value.is_null()) return {};
+  const std::string name = value.as_string();
+  const bool known = std::any_of(kIdTypes.begin(), kIdTypes.end(), [&](const IdTypeInfo& type) {
+    return name == type.numpy || (name.starts_with('>') && type.bytes > 1 && name.substr(1) == type.numpy.substr(1));
+  });
+  if (!known) value.fail(fmt::format("expected the name of an integer type, as \"<u2\", found '{}'", name));
+  return name;
+}
+
 void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources) {
   json.key("sources").begin_array();
   for (const ManifestSource& source : sources) {
     json.begin_object(kOnOneLine);
     json.member("name", source.name).member("format", source.format).member("bytes", source.bytes);
     json.member("sequences", source.sequences).member("tokens", source.tokens).member("xxh3_128", source.hash);
+    if (source.ids_dtype) write_ids_dtype(json, *source.ids_dtype);
     json.end_object();
   }
   json.end_array();
@@ -123,6 +143,15 @@ std::string read_hash(const Json& value) {
   return text;
 }
 
+void write_fingerprint(JsonWriter& json, std::string_view key, const std::optional<Fingerprint>& fingerprint) {
+  json.key(key);
+  if (fingerprint) {
+    json.value(fingerprint->hex());
+  } else {
+    json.null();
+  }
+}
+
 Fingerprint read_fingerprint(const Json& value) { return Fingerprint::from_hex(read_hash(value)); }
 
 std::string unique_name(const Json& value, std::set<std::string>& seen) {
@@ -146,6 +175,7 @@ std::vector<ManifestSource> read_sources(const Json& list) {
     source.sequences = read_count(json, "sequences");
     source.tokens = read_count(json, "tokens");
     source.hash = read_hash(json.at("xxh3_128"));
+    if (json.has("ids_dtype")) source.ids_dtype = read_ids_dtype(json.at("ids_dtype"));
   }
   return sources;
 }

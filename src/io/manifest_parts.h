@@ -52,6 +52,10 @@ struct ManifestNames {
 };
 ManifestShard read_shard(const Json& json, ManifestNames& seen);
 
+/// The key "ids_dtype" (SourceFile::ids_dtype): null where it is empty.
+void write_ids_dtype(JsonWriter& json, const std::string& dtype);
+std::string read_ids_dtype(const Json& value);
+
 void write_sources(JsonWriter& json, const std::vector<ManifestSource>& sources);  ///< the key "sources"
 /// The key "removed". `with_loss`: a column tells which tokens take part in the loss.
 void write_removed_counts(JsonWriter& json, const RemovedCounts& removed, bool with_loss = false);
@@ -71,8 +75,8 @@ std::string read_hash(const Json& value);                           ///< 32 hex 
 /// A name in an output's folder or a shard's; `seen` holds those before it.
 std::string unique_name(const Json& value, std::set<std::string>& seen);
 
-
 Fingerprint read_fingerprint(const Json& value);
+void write_fingerprint(JsonWriter& json, std::string_view key, const std::optional<Fingerprint>& fingerprint);  ///< or null
 
 std::vector<ManifestSource> read_sources(const Json& list);
 RemovedCounts read_removed_counts(const Json& json);

@@ -83,6 +83,10 @@ Bytes encode_seq_source(RowBlock& block, const ShardPlan&) {
 Bytes encode_seq_added(RowBlock& block, const ShardPlan&) {
   return encode_per_segment<std::uint8_t, 1>(block, [](const RowSegment& s, std::uint8_t* out) { *out = s.added; });
 }
+Bytes encode_seq_begin(RowBlock& block, const ShardPlan&) {
+  const std::span<const std::byte> places = std::as_bytes(std::span(block.begins));
+  return Bytes(places.begin(), places.end());
+}
 Bytes encode_seq_slots(RowBlock& block, const ShardPlan&) {
   return encode_per_segment<std::int32_t, 1>(block, [](const RowSegment& s, std::int32_t* out) { *out = s.slots; });
 }
@@ -162,6 +166,7 @@ std::vector<Array> arrays_of(const ShardPlan& plan) {
     }
   }
   if (plan.write_added) arrays.push_back({"seq_added", ValueType::u8, segments, encode_seq_added});
+  if (plan.begins) arrays.push_back({"seq_begin", ValueType::i64, segments, encode_seq_begin});
   arrays.push_back({"seq_lengths", ValueType::i32, segments, encode_seq_lengths});
   if (plan.write_slots) arrays.push_back({"seq_slots", ValueType::i32, segments, encode_seq_slots});
   arrays.push_back({"seq_source", ValueType::i64, {plan.segments, 3}, encode_seq_source});

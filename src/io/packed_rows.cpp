@@ -56,9 +56,10 @@ bool narrow(std::span<const std::int64_t> numbers, ValueType type, std::byte* ou
 
 }  // namespace
 
-PackedRows::PackedRows(const PackedDataset& dataset, const ManifestShard& shard, bool values)
+PackedRows::PackedRows(const PackedDataset& dataset, const ManifestShard& shard, bool values, const SequenceSource* source)
     : manifest_(dataset.manifest()),
       output_(rules_of(manifest_, dataset.folder())),
+      source_tokens_(values && !output_.holds_tokens() ? source : nullptr),
       shown_(dataset.folder() + "/" + shard.folder),
       lengths_(dataset.open_array(shard, "seq_lengths")),
       source_(dataset.open_array(shard, "seq_source")) {
@@ -103,6 +104,7 @@ void PackedRows::open_ids(const PackedDataset& dataset, const ManifestShard& sha
       fail(array.path(), "not of the shape and type that the manifest says", -1);
     return;
   }
+  if (source_tokens_ != nullptr) return;
   ids_.emplace(dataset.open_array(shard, "input_ids"));
   if (ids_->row_elements() != manifest_.row_tokens || info(ids_->type()).name != info(manifest_.id_type).name)
     fail(ids_->path(), "not of the shape and type that the manifest says", -1);
@@ -123,13 +125,34 @@ RowBlock PackedRows::read(std::int64_t first_row, std::int64_t rows) const {
   for (std::int64_t row = first_row; row <= first_row + rows; ++row)
     block.row_begin.push_back(offsets_[static_cast<std::size_t>(row)] - block.first_segment);
   read_segments(block);
-  if (!ids_ && !trainer_) return block;
+  if (!ids_ && !trainer_ && source_tokens_ == nullptr) return block;
   block.ids.resize(static_cast<std::size_t>(rows * block.row_tokens * info(block.id_type).bytes));
   if (ids_) ids_->read_bytes(first_row, block.ids);
+  if (source_tokens_ != nullptr) read_in_sources(block);
   for (std::size_t c = 0; c < columns_.size(); ++c)
     block.columns.push_back(is_stored(c) ? read_column(c, block) : ColumnValues{});
   if (trainer_) read_trainer_rows(block);
   return block;
+}
+
+/// The tokens of segments; what lies between them, and what was added, is left as it is.
+void PackedRows::read_in_sources(RowBlock& block) const {
+  const SequenceIndex& index = source_tokens_->index();
+  std::vector<TokenRequest> requests;
+  for (std::int64_t row = 0; row < block.rows; ++row) {
+    std::int64_t slot = row * block.row_tokens;
+    for (std::int64_t s = block.row_begin[static_cast<std::size_t>(row)]; s < block.row_begin[static_cast<std::size_t>(row) + 1];
+         ++s) {
+      const RowSegment& segment = block.segments[static_cast<std::size_t>(s)];
+      const SequenceId sequence = index.first_sequence(segment.file) + segment.record;
+      if (segment.first_token > index.place(sequence).tokens - segment.tokens)
+        fail(shown_, "a segment of tokens that its record does not have", block.first_row + row);
+      if (segment.tokens > 0)
+        requests.push_back({sequence, segment.first_token, segment.tokens, slot + (segment.added & kAddedBos)});
+      slot += segment.slots;
+    }
+  }
+  source_tokens_->read_block(requests, block.id_type, block.ids.data());
 }
 
 /// Ids and labels, row by row as the sources had them. Places behind the last segment are left as they are.

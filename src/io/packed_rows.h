@@ -12,6 +12,7 @@
 #include "io/packed_dataset.h"
 #include "io/row_reader.h"
 #include "shardpack/packed_row.h"
+#include "shardpack/sequence_source.h"
 
 namespace shardpack {
 
@@ -20,7 +21,8 @@ namespace shardpack {
 class PackedRows {
  public:
   /// \param values  also read ids and columns, else segments alone
-  PackedRows(const PackedDataset& dataset, const ManifestShard& shard, bool values);
+  /// \param source  where the ids of rows without tokens are read; nothing then stands between them
+  PackedRows(const PackedDataset& dataset, const ManifestShard& shard, bool values, const SequenceSource* source = nullptr);
   PackedRows(const PackedRows&) = delete;
   PackedRows& operator=(const PackedRows&) = delete;
 
@@ -48,6 +50,7 @@ class PackedRows {
   void check_row(const RowBlock& block, std::int64_t row) const;
   ColumnValues read_column(std::size_t column, const RowBlock& block) const;
   void read_trainer_rows(RowBlock& block) const;
+  void read_in_sources(RowBlock& block) const;
   bool take_labels(const TrainerRow& row, std::span<const SlotRun> segments, std::span<const std::int64_t> first_values,
                    std::byte* out) const;
   bool is_stored(std::size_t column) const { return output_.native() || static_cast<int>(column) != output_.label_column; }
@@ -55,7 +58,8 @@ class PackedRows {
 
   const Manifest& manifest_;
   const OutputRules output_;
-  std::string shown_;  // the shard's folder
+  const SequenceSource* const source_tokens_;  // where the rows hold none and ids are asked for
+  std::string shown_;                          // the shard's folder
   PackedArray lengths_, source_;
   std::optional<PackedArray> slots_, added_, ids_;
   std::unique_ptr<RowReader> trainer_;       // of ids and labels, where they are in a trainer's files

@@ -40,6 +40,7 @@ void write_source(JsonWriter& json, const SourceFile& file, const std::vector<Fi
   json.begin_object(kOnOneLine);
   json.member("name", file.name).member("format", file.format).member("sequences", file.records());
   json.member("tokens", file.tokens()).member("null_records", file.null_records).member("xxh3_128", file.hash);
+  write_ids_dtype(json, file.ids_dtype);
   json.key("files").begin_array(kOnOneLine);
   for (const FileStamp& stamp : stamps) {
     json.begin_object(kOnOneLine);
@@ -145,6 +146,7 @@ SourceFile read_source(const Json& json, std::vector<FileStamp>& stamps) {
   file.format = json.at("format").as_string();
   file.null_records = json.at("null_records").as_int(0, kMost);
   file.hash = read_hash(json.at("xxh3_128"));
+  file.ids_dtype = read_ids_dtype(json.at("ids_dtype"));
   const Json files = json.at("files");
   if (files.size() == 0) files.fail("expected at least one file");
   for (std::size_t i = 0; i < files.size(); ++i) {

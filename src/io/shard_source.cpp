@@ -56,6 +56,12 @@ void ShardSource::read_block(std::vector<TokenRequest>& requests, IdType type, v
   read_unchanged(stamps_, [&] { for_each_stretch(requests, [&](const Stretch& stretch) { read(stretch, type, ids); }); });
 }
 
+std::optional<std::int64_t> ShardSource::place_in_file(SequenceId sequence, std::int64_t first_token, std::int64_t tokens) const {
+  const SequencePlace place = index_.place(sequence);
+  if (index_.files()[static_cast<std::size_t>(place.file)].ids_dtype.empty()) return std::nullopt;  // its file may not be open
+  return tables(place.file).ids.place_in_file(place.first_token + first_token, tokens);
+}
+
 void ShardSource::read_tokens(std::size_t column, std::span<const TokenRequest> requests, std::byte* values) const {
   const ValueType type = columns_[column].type;
   const auto read_stretch = [&](const Stretch& stretch) {

@@ -1,6 +1,7 @@
 // Opened shards as one SequenceSource: where every token and value lies, file by file.
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "io/file_stamp.h"
@@ -36,6 +37,7 @@ class ShardSource final : public SequenceSource {
   const SequenceIndex& index() const override { return index_; }
   std::span<const Column> columns() const override { return columns_; }
   void read_block(std::vector<TokenRequest>& requests, IdType type, void* ids) const override;
+  std::optional<std::int64_t> place_in_file(SequenceId sequence, std::int64_t first_token, std::int64_t tokens) const override;
   void read_tokens(std::size_t column, std::span<const TokenRequest> requests, std::byte* values) const override;
   ColumnValues read_values(std::size_t column, std::span<const SequenceId> sequences) const override;
   std::int64_t value_count(std::size_t column, SequenceId sequence) const override;

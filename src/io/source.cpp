@@ -154,6 +154,7 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
     scanned.stamps.push_back(std::move(file.stamps));
     source.hash = std::move(pass.facts[i].hash);
     source.record_begin = std::move(file.shard.record_begin);
+    source.ids_dtype = file.shard.ids.numpy_type();
     source.null_records = file.shard.null_records;
     sources.push_back(std::move(source));
 

@@ -12,6 +12,7 @@ void Spool::append(TokenTable& table, std::span<const std::uint32_t> ids) {
   table.file = file_;
   table.type = IdType::u32;
   table.big_endian = std::endian::native == std::endian::big;
+  table.decoded = true;
   table.append(static_cast<std::int64_t>(ids.size()), write(std::as_bytes(ids)));
 }
 

@@ -178,6 +178,23 @@ void TokenTable::append(std::int64_t count, std::int64_t begin_bytes) {
   tokens += count;
 }
 
+std::string TokenTable::numpy_type() const {
+  if (decoded || tokens == 0) return {};
+  std::string name(info(type).numpy);
+  if (big_endian && name.front() == '<') name.front() = '>';
+  return name;
+}
+
+std::optional<std::int64_t> TokenTable::place_in_file(std::int64_t first, std::int64_t count) const {
+  if (decoded || count == 0) return std::nullopt;
+  std::optional<std::int64_t> place;
+  for_each_stretch(*this, first, count, [&](std::int64_t begin_bytes, std::int64_t part) {
+    const int width = info(type).bytes;
+    if (part == count && begin_bytes % width == 0) place = begin_bytes / width;
+  });
+  return place;
+}
+
 void TokenTable::read(std::int64_t first, std::span<std::uint32_t> out) const { read_ids(*this, first, out); }
 void TokenTable::read(std::int64_t first, std::span<std::uint16_t> out) const { read_ids(*this, first, out); }
 

@@ -30,9 +30,17 @@ struct TokenTable {
   std::int64_t tokens = 0;
   IdType type = IdType::u16;
   bool big_endian = false;
+  bool decoded = false;  ///< they lie in a spool
 
   /// Add `count` tokens that lie at `begin_bytes`; they are one stretch with those before where they follow them in the file.
   void append(std::int64_t count, std::int64_t begin_bytes);
+
+  /// How NumPy calls what lies in the data file; "" for decoded ids, and where there are none.
+  std::string numpy_type() const;
+
+  /// Where tokens [first, first + count) lie in the data file, in ids from its first byte; nothing where they do not lie there
+  /// together.
+  std::optional<std::int64_t> place_in_file(std::int64_t first, std::int64_t count) const;
 
   /// Read tokens [first, first + out.size()) as stored values. \throws Error{bad_data} for a negative id or one above
   /// 2^32 - 1, naming file and token; Error{io}. Thread-safe.

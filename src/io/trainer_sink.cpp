@@ -84,6 +84,8 @@ std::string trainer_file_name(const OutputRules& rules, std::int64_t number, std
       return fmt::format("train-{}{}", place, rules.preset->file_suffix.empty() ? ".parquet" : rules.preset->file_suffix);
     case Container::megatron:
       return fmt::format("train-{}", place);
+    case Container::index:
+      break;  // there is nothing that a trainer reads
   }
   return {};
 }

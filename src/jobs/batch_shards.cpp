@@ -197,7 +197,7 @@ void write_batch_shards(StagedOutput& staged, const BatchSource& source, const B
 
   // What no epoch holds is written down once.
   const std::vector<RemovedRange> removed_ranges = parts.removed();
-  RemovedLog removed(tokens, keys, settings.single_segments, staged.folder(), context);
+  RemovedLog removed(tokens, &keys, settings.single_segments, staged.folder(), context);
   removed.add(removed_ranges);
 
   context.progress.begin_stage("writing", manifest.batches_per_epoch * manifest.epochs, "batches");
@@ -219,7 +219,7 @@ void write_batch_shards(StagedOutput& staged, const BatchSource& source, const B
       first += count;
     }
     const auto sum = [&](const std::vector<RemovedRange>& ranges) {
-      RemovedLog log(tokens, keys, settings.single_segments, staged.folder(), context);
+      RemovedLog log(tokens, &keys, settings.single_segments, staged.folder(), context);
       log.sum(ranges);
       return sum_of(ranges, log);
     };
@@ -242,8 +242,8 @@ void write_batch_shards(StagedOutput& staged, const BatchSource& source, const B
     const std::size_t end = e + 1 < epochs.size() ? epochs[e + 1].first_shard : shards.shards.size();
     for (std::size_t s = epochs[e].first_shard; s < end; ++s) {
       const ManifestShard& shard = shards.shards[s];
-      right += {shard.tokens, shard.loss_tokens, shard.fingerprint};
-      shards.batched += shard.fingerprint;
+      right += {shard.tokens, shard.loss_tokens, *shard.fingerprint};
+      shards.batched += *shard.fingerprint;
       shards.loss_tokens += shard.loss_tokens;
     }
     left += epochs[e].repeated;

@@ -154,9 +154,10 @@ void show_ids(const std::vector<std::uint32_t>& ids, SegmentView& segment) {
   segment.last_ids.assign(begin + segment.length - last, begin + segment.length);
 }
 
-/// As many as are stored: rows may end with their last token.
+/// As many as are stored: rows may end with their last token. None where the rows hold no tokens.
 std::vector<std::uint32_t> ids_of_row(const PackedDataset& dataset, const ManifestShard& shard, std::int64_t row) {
   const OutputRules rules = rules_of(dataset.manifest(), dataset.folder());
+  if (!rules.holds_tokens()) return {};
   const std::vector<ListValues> columns = open_rows(dataset, shard, rules)->read(row, 1);
   const auto ids = std::ranges::find(rules.columns, OutputSource::ids, &OutputColumn::source);
   const ListValues& list = columns[static_cast<std::size_t>(ids - rules.columns.begin())];
@@ -184,6 +185,7 @@ RowView view_row(const PackedDataset& dataset, std::int64_t row) {
   const std::vector<std::int64_t> offsets = arrays.offsets.read<std::int64_t>(place.row, 2);
   const Segments segments(arrays, offsets[0], offsets[1] - offsets[0]);
   const std::vector<std::uint32_t> ids = ids_of_row(dataset, shard, place.row);
+  const std::int64_t places = manifest.holds_tokens() ? std::ssize(ids) : manifest.row_tokens;
   std::int64_t begin = 0;
   for (std::size_t s = 0; s < segments.lengths.size(); ++s) {
     const std::int64_t file = segments.source[3 * s], record = segments.source[3 * s + 1];
@@ -199,11 +201,11 @@ RowView view_row(const PackedDataset& dataset, std::int64_t row) {
                         .added = segments.added[s],
                         .first_ids = {},
                         .last_ids = {}};
-    if (segment.length < 0 || segment.slots < segment.length || segment.slots > static_cast<std::int64_t>(ids.size()) - begin) {
+    if (segment.length < 0 || segment.slots < segment.length || segment.slots > places - begin) {
       throw Error(ErrorCode::bad_data, "its segments do not fit the row; shardpack verify tells more", shard.folder,
                   fmt::format("row {}", with_commas(place.row)));
     }
-    show_ids(ids, segment);
+    if (manifest.holds_tokens()) show_ids(ids, segment);
     begin += segment.slots;
     view.segments.push_back(std::move(segment));
   }

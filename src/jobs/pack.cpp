@@ -35,9 +35,11 @@ namespace {
 
 constexpr std::string_view kSavesSpace = "--no-derived or --compress zstd";
 
+bool holds_tokens(const PackOptions& options) { return info(*options.container).holds_tokens; }
+
 /// What a user would otherwise notice only when the training goes wrong.
-void warn_of_losses(const ScannedSource& scanned, Diagnostics& diagnostics) {
-  if (!scanned.not_carried.empty()) {
+void warn_of_losses(const ScannedSource& scanned, bool holds_tokens, Diagnostics& diagnostics) {
+  if (!scanned.not_carried.empty() && holds_tokens) {
     diagnostics.warn(fmt::format("not carried along: {}; --columns names what is", fmt::join(scanned.not_carried, ", ")));
   }
   if (scanned.source->index().tokens() == 0) diagnostics.warn("the inputs hold no token");
@@ -55,7 +57,7 @@ Inputs read_inputs(const std::vector<std::string>& inputs, const PackOptions& op
                    const LengthPolicy& policy, const RunContext& context) {
   Inputs read;
   if (!scan) {
-    const ScanNeeds needs{.random_access = !options.dry_run,
+    const ScanNeeds needs{.random_access = !options.dry_run && holds_tokens(options),
                           .loss_places = loss_side(policy),
                           .ends = options.policy.append_eos || options.policy.prepend_bos};
     read.scanned = open_source(inputs, options.read, needs, context);
@@ -67,8 +69,8 @@ Inputs read_inputs(const std::vector<std::string>& inputs, const PackOptions& op
   return read;
 }
 
-/// Everything that decides the bytes: the options, and what reading and planning found. Parts go by the saved scan, which says all
-/// of the inputs.
+/// Everything that decides the bytes: the options, and what reading and planning found. Parts go by the saved scan, which says
+/// all of the inputs.
 RunIdentity identity_of_run(const PackOptions& options, const std::string& scan_hash, const Manifest& manifest,
                             const std::vector<Partition>& partitions) {
   RunIdentity identity = identity_before_reading(options);
@@ -99,7 +101,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   Inputs read = read_inputs(inputs, options, scan, planning.policy, reading);
   const ScannedSource& scanned = read.scanned;
   const SequenceIndex& index = scanned.source->index();
-  warn_of_losses(scanned, context.diagnostics);
+  warn_of_losses(scanned, holds_tokens(options), context.diagnostics);
 
   // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.
   check_overlong(index, planning.policy);
@@ -144,7 +146,8 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   const RunIdentity identity = identity_of_run(options, read.scan_hash, result.manifest, partitions);
   if (read.saved) {
     const SequenceRanges all(0, index.sequences());
-    read.saved->open(options.part ? sequences_of_part(job) : std::vector<SequenceRanges>{all}, reading);
+    read.saved->open(options.part ? sequences_of_part(job) : std::vector<SequenceRanges>{all},
+                     holds_tokens(options) ? LaterReading::tokens : LaterReading::places, reading);
   }
 
   // One part of several: its partitions, each noted when it is finished. join() does what follows here.
@@ -198,6 +201,7 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
 
   // What can be refused is refused before anything is read; the place is ours from here on.
   check_pack_options(options);
+  if (!holds_tokens(options)) options.read.columns = {.which = ColumnChoice::Which::none, .names = {}};
   PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
                            .packer = options.packer,
                            .packing = options.packing,
@@ -218,8 +222,9 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
     staged->check_same_run(identity_before_reading(options));
   }
 
-  return keeping_finished_shards(staged, context.diagnostics,
-                                 [&] { return read_plan_write(inputs, output, options, planning, given, scan, staged, context); });
+  return keeping_finished_shards(staged, context.diagnostics, [&] {
+    return read_plan_write(inputs, output, options, planning, given, scan, staged, context);
+  });
 }
 
 }  // namespace shardpack

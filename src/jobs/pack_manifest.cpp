@@ -77,7 +77,7 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.eos_id = options.read.eos_id;
   manifest.bos_id = options.read.bos_id;
   manifest.position_start = options.position_start;
-  manifest.derived = options.derived;
+  manifest.derived = options.derived && manifest.holds_tokens();
   manifest.compress = options.zstd_level > 0 ? fmt::format("zstd:{}", options.zstd_level) : "";
   const std::span<const Column> columns = scanned.source->columns();
   manifest.columns.assign(columns.begin(), columns.end());
@@ -87,6 +87,10 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.options = recorded_options(options);
   manifest.sources = sources_of(index);
   manifest.source_fingerprint = scanned.totals.fingerprint;
+  if (!manifest.holds_tokens()) {
+    manifest.packed_fingerprint = manifest.removed_fingerprint = std::nullopt;
+    for (std::size_t f = 0; f < manifest.sources.size(); ++f) manifest.sources[f].ids_dtype = index.files()[f].ids_dtype;
+  }
   manifest.removed = totals.removed;
   manifest.removed[static_cast<std::size_t>(RemovalCause::padding)] = scanned.padding;
   manifest.removed[static_cast<std::size_t>(RemovalCause::null)].sequences = scanned.null_records;

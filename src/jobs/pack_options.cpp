@@ -29,6 +29,21 @@ std::int64_t largest_added_id(const PackOptions& options) {
   return largest;
 }
 
+/// What has no meaning where no token is read again and none written.
+void check_without_tokens(const PackOptions& options) {
+  const auto refuse_with = [&](std::string_view option, std::string_view why) {
+    refuse(fmt::format("--as {}: {} {}", info(*options.container).name, option, why));
+  };
+  constexpr std::string_view kInSources = "has no meaning: values stay in the sources, which unpack --against reads";
+  const ColumnChoice standard, none{.which = ColumnChoice::Which::none, .names = {}};
+  if (options.read.columns != standard && options.read.columns != none) refuse_with("--columns", kInSources);
+  if (!options.read.positions_columns.empty()) refuse_with("--positions-columns", kInSources);
+  if (options.policy.drop_unlabeled) refuse_with("--drop-unlabeled", "asks for labels, which are not read; leave --as out");
+  if (options.zstd_level > 0) refuse_with("--compress", "has no meaning: what is written is small and read at random");
+  if (!options.derived) refuse_with("--no-derived", "has no meaning: segment and position ids are not written anyway");
+  if (options.id_type) refuse_with("--id-dtype", "has no meaning: ids stay in the sources, in the dtype that they have there");
+}
+
 /// What the preset's files cannot say, or have no choice in.
 void check_preset(const PackOptions& options) {
   const Preset& preset = find_preset(options.preset);
@@ -48,6 +63,7 @@ void check_preset(const PackOptions& options) {
   if (options.max_predictions.value_or(0) < 0) refuse("--max-predictions counts masked tokens, from 0");
   if (preset.slot_rule == SlotRule::targets && options.packer == "concat")
     refuse_with("--packer concat", "has no meaning: a row holds more tokens than it has slots");
+  if (!info(*options.container).holds_tokens) check_without_tokens(options);
   if (is_native(preset)) return;
   if (!options.derived) refuse_with("--no-derived", "has no meaning: its columns are what the trainer reads");
   if (options.zstd_level > 0) refuse_with("--compress", "is for NumPy arrays (Parquet is always compressed)");

@@ -22,6 +22,12 @@ std::int64_t count_shards(const std::vector<Partition>& partitions, const TailRo
   return shards;
 }
 
+/// Of a segment in the arrays that every layout has: seq_lengths, seq_source, ...
+std::int64_t segment_bytes(const RewriteSettings& settings) {
+  return 4 + 24 + (settings.write_added ? 1 : 0) + (settings.write_slots ? 4 : 0) + (settings.write_begins ? 8 : 0);
+}
+constexpr std::int64_t kRowOffsetBytes = 8;
+
 }  // namespace
 
 OutputRules output_rules_of(const Manifest& manifest, bool allow_inner_eos) {
@@ -61,6 +67,7 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
       .derived = options.derived,
       .write_added = totals.added_eos + totals.added_bos > 0,
       .write_slots = totals.gaps_in_segments,
+      .write_begins = manifest.has_begins(),
       .zstd_level = options.zstd_level,
       .shard_bytes = options.shard_bytes,
       .columns = manifest.columns,
@@ -68,17 +75,19 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
                          !cuts_at_row_ends(options.packer),
       .output = output_rules_of(manifest, options.allow_inner_eos),
   };
+  settings.map_row_bytes = kRowOffsetBytes + ceil_div(checked_mul(totals.segments, segment_bytes(settings), "output bytes"),
+                                                      std::max<std::int64_t>(totals.rows, 1));
   settings.shards = count_shards(partitions, tail, settings.rows_per_shard());
   return settings;
 }
 
 std::int64_t expected_bytes(const Manifest& manifest, const RewriteSettings& settings) {
   if (settings.zstd_level > 0 || settings.output.container == Container::parquet) return 0;
-  std::int64_t segment_bytes = 4 + 24 + (settings.write_added ? 1 : 0) + (settings.write_slots ? 4 : 0);
+  std::int64_t bytes = segment_bytes(settings);
   for (const Column& column : settings.columns)
-    segment_bytes += column.kind == ColumnKind::token ? 0 : info(column.type).bytes;  // of lists their number is not known
-  return checked_add(checked_mul(manifest.rows, settings.row_bytes() + 8, "output bytes"),
-                     checked_mul(manifest.segments, segment_bytes, "output bytes"), "output bytes");
+    bytes += column.kind == ColumnKind::token ? 0 : info(column.type).bytes;  // of lists their number is not known
+  return checked_add(checked_mul(manifest.rows, settings.row_bytes() + kRowOffsetBytes, "output bytes"),
+                     checked_mul(manifest.segments, bytes, "output bytes"), "output bytes");
 }
 
 }  // namespace shardpack

@@ -77,7 +77,7 @@ void add_partitions(Manifest& manifest, const std::vector<PartitionRecord>& reco
     for (std::size_t s = 0; s < record.entry.shards.size(); ++s, ++next) {
       if (static_cast<std::int64_t>(s) >= record.planned_shards) continue;
       const ManifestShard& shard = manifest.shards[next];
-      manifest.packed_fingerprint += shard.fingerprint;
+      if (shard.fingerprint) *manifest.packed_fingerprint += *shard.fingerprint;
       manifest.loss_tokens += shard.loss_tokens;
       manifest.hidden_labels += shard.hidden_labels;
     }
@@ -88,7 +88,7 @@ void add_partitions(Manifest& manifest, const std::vector<PartitionRecord>& reco
   }
   (tail_kind == Tail::repeat ? manifest.repeated_rows : manifest.fill_rows) = tail.extra;
   if (removed.file) manifest.files.push_back(*removed.file);
-  manifest.removed_fingerprint = removed.fingerprint;
+  if (manifest.holds_tokens()) manifest.removed_fingerprint = removed.fingerprint;
   for (std::size_t cause = 0; cause < manifest.removed.size(); ++cause)
     manifest.removed[cause].loss_tokens += removed.loss_tokens[cause];
 }

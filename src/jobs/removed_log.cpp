@@ -107,7 +107,7 @@ Sums sums_of(const Chunk& chunk, const SequenceSource& source, const DatasetKeys
 
 }  // namespace
 
-RemovedLog::RemovedLog(const SequenceSource& source, const DatasetKeys& keys, bool single_segments, std::string folder,
+RemovedLog::RemovedLog(const SequenceSource& source, const DatasetKeys* keys, bool single_segments, std::string folder,
                        const RunContext& context, std::string name)
     : source_(source),
       keys_(keys),
@@ -134,7 +134,7 @@ void RemovedLog::add(const std::vector<RemovedRange>& ranges) {
     }
   }
   append(lines);
-  sum(ranges);
+  if (keys_ != nullptr) sum(ranges);
 }
 
 void RemovedLog::sum(const std::vector<RemovedRange>& ranges) {
@@ -165,7 +165,7 @@ void RemovedLog::sum(const std::vector<RemovedRange>& ranges) {
   };
   ordered_map(
       context_.pool, default_in_flight(context_.pool), context_.stop, produce,
-      [&](Chunk&& chunk) { return sums_of(chunk, source_, keys_); },
+      [&](Chunk&& chunk) { return sums_of(chunk, source_, *keys_); },
       [&](Sums&& sums) {
         totals_.fingerprint += sums.fingerprint;
         for (std::size_t cause = 0; cause < totals_.loss_tokens.size(); ++cause)

@@ -20,8 +20,8 @@ namespace shardpack {
 class RemovedLog {
  public:
   /// `folder` receives removed.csv when there is something to write; or, of a part, a file of another name with its lines alone.
-  /// `single_segments`: counts_whole_sequence() (core/row_block.h).
-  RemovedLog(const SequenceSource& source, const DatasetKeys& keys, bool single_segments, std::string folder,
+  /// `single_segments`: counts_whole_sequence() (core/row_block.h). Without `keys` it is written down, and no token read.
+  RemovedLog(const SequenceSource& source, const DatasetKeys* keys, bool single_segments, std::string folder,
              const RunContext& context, std::string name = std::string(kFileName));
 
   static constexpr std::string_view kFileName = "removed.csv", kHeader = "source,record,first_token,tokens,cause\n";
@@ -38,7 +38,7 @@ class RemovedLog {
   void append(std::string_view text);
 
   const SequenceSource& source_;
-  const DatasetKeys& keys_;
+  const DatasetKeys* keys_;
   const bool single_segments_;
   std::string folder_, name_;
   const RunContext& context_;

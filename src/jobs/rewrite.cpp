@@ -51,6 +51,7 @@ int RewriteSettings::slot_bytes() const {
   const int segment_bytes = max_segments_in_row > 65'535 ? 4 : 2;
   const int position_bytes = position_start + static_cast<std::int64_t>(row_tokens) - 1 > 65'535 ? 4 : 2;
   int slot_bytes = 0;  // of the arrays so far
+  if (!output.holds_tokens()) return 0;
   if (output.native()) {
     slot_bytes = info(id_type).bytes + (derived ? segment_bytes + position_bytes : 0);
   } else {
@@ -71,11 +72,14 @@ std::int64_t RewriteSettings::row_bytes() const {
   return std::int64_t{row_room()} * slot_bytes() + fixed_bytes;
 }
 
-std::int64_t RewriteSettings::rows_per_shard() const { return std::max<std::int64_t>(1, shard_bytes / row_bytes()); }
+std::int64_t RewriteSettings::rows_per_shard() const {
+  // Beside tokens, what tells where segments are is little; without tokens it is all there is.
+  return std::max<std::int64_t>(1, shard_bytes / (output.holds_tokens() ? row_bytes() : map_row_bytes));
+}
 
 /// A block holds its rows once as ids and once more as what is derived from them.
-std::int64_t RewriteSettings::block_bytes() const { 
-  return std::max<std::int64_t>({kBlockTokens, row_room(), widest_row}) * slot_bytes() * 2;
+std::int64_t RewriteSettings::block_bytes() const {
+  return std::max<std::int64_t>({kBlockTokens, row_room(), widest_row}) * std::max(slot_bytes(), 1) * 2;
 }
 
 Rewriter::Rewriter(const SequenceSource& source, const DatasetKeys& keys, const RewriteSettings& settings, StagedOutput& staged,
@@ -94,6 +98,7 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
   const auto segments_before = [&](std::int64_t row) { return rows.rows.begin[static_cast<std::size_t>(row)]; };
   ManifestShard shard;
   shard.folder = name;
+  if (!settings_.output.holds_tokens()) shard.fingerprint.reset();
   shard.rows = row_count;
   shard.segments = segments_before(first_row + row_count) - segments_before(first_row);
   if (const ManifestShard* finished = staged_.finished_shard(name)) {
@@ -128,24 +133,25 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_room(), settings_.id_type, range.first,
                                   range.rows, first_row, requests, settings_.unslotted);
     block.first_slot = range.first_slot;
-    source_.read_block(requests, block.id_type, block.ids.data());
-    read_columns(source_, requests, range.first_values, block);
-    fill_gaps(block, settings_.fill, settings_.columns);
+    FinishedBlock result{.encoded = {}, .fingerprint = {}, .rows = range.rows, .tokens = 0, .loss_tokens = {}};
+    if (settings_.output.holds_tokens()) {
+      source_.read_block(requests, block.id_type, block.ids.data());
+      read_columns(source_, requests, range.first_values, block);
+      fill_gaps(block, settings_.fill, settings_.columns);
+      result.fingerprint = fingerprint_of(block, keys_, source_.index(), settings_.columns, settings_.single_segments);
+      result.loss_tokens = loss_tokens_of(block, settings_.columns);
+    } else {
+      block.begins = places_in_files(block, source_);
+    }
     const std::vector<Issue> issues = check_rows(block, settings_.max_segments, settings_.segment_multiple);
     ensure(issues.empty(), issues.empty() ? "" : issues.front().message);
-    FinishedBlock result{
-        .encoded = {},
-        .fingerprint = fingerprint_of(block, keys_, source_.index(), settings_.columns, settings_.single_segments),
-        .rows = range.rows,
-        .tokens = 0,
-        .loss_tokens = loss_tokens_of(block, settings_.columns)};
     for (const RowSegment& segment : block.segments) result.tokens += segment.length();
     result.encoded = sink->encode(std::move(block));
     return result;
   };
   const auto consume = [&](FinishedBlock&& block) {
     sink->write(std::move(block.encoded));
-    shard.fingerprint += block.fingerprint;
+    if (shard.fingerprint) *shard.fingerprint += block.fingerprint;
     shard.tokens += block.tokens;
     for (const std::int64_t tokens : block.loss_tokens) {
       shard.loss_tokens += tokens;
@@ -211,6 +217,8 @@ std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::in
                  .row_slots = slots,
                  .id_type = settings_.id_type,
                  .position_start = settings_.position_start,
+                 .slots = settings_.output.holds_tokens(),
+                 .begins = settings_.write_begins,
                  .derived = settings_.derived,
                  .write_added = settings_.write_added,
                  .write_slots = settings_.write_slots,

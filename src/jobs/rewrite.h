@@ -30,6 +30,8 @@ struct RewriteSettings {
   FillIds fill;
   std::uint32_t position_start = 0;
   bool derived = true, write_added = false, write_slots = false;
+  bool write_begins = false;       ///< of a dataset without tokens: seq_begin
+  std::int64_t map_row_bytes = 0;  ///< the same: of a row's segments in all arrays, on average
   int zstd_level = 0;
   std::int64_t shard_bytes = 0;
   std::vector<Column> columns;

@@ -73,6 +73,13 @@ void adopt(PackOptions& options, const SavedScan& scan) {
   options.read.allow_repeats = repeats;
   options.partition_tokens = cut.tokens;
   options.partition_order = cut.order;
+  if (!info(*options.container).holds_tokens && !scan.columns.empty()) {
+    throw Error(ErrorCode::usage,
+                fmt::format("--as {} proves the token ids alone, and the scan's fingerprint takes {} in; scan again with "
+                            "--columns none",
+                            info(*options.container).name, scan.columns.front().name),
+                options.scan);
+  }
 }
 
 void check_scan_serves(const SavedScan& scan, const LengthPolicy& policy) {

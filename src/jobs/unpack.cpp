@@ -17,6 +17,7 @@
 #include "io/record_sink.h"
 #include "io/staged_output.h"
 #include "jobs/output_place.h"
+#include "jobs/removed_log.h"
 #include "jobs/unpack_files.h"
 #include "jobs/unpack_layout.h"
 #include "jobs/unpack_rows.h"
@@ -55,14 +56,15 @@ ManifestFile copy_file(const File& from, const std::string& folder, const std::s
   }
 }
 
-/// Which records of a part have a line in removed.csv, which is in the order of the partitions.
+/// Which records of a part have a line in removed.csv, which is in the order of the partitions; `ranges` receives the lines.
 std::vector<bool> removed_records(RemovedReader& reader, const ManifestPartition& part, const Manifest& manifest,
-                                  IssueList& issues) {
+                                  std::vector<RemovedRange>& ranges, IssueList& issues) {
   std::vector<bool> removed(static_cast<std::size_t>(part.sequences.count()));
   for (const ManifestPartition& partition : manifest.partitions) {
     if (!part.sequences.contains(partition.sequences.first())) continue;
     reader.read_until(partition.sequences, [&](const RemovedRange& range) {
       removed[static_cast<std::size_t>(part.sequences.rank(range.sequence))] = true;
+      ranges.push_back(range);
     });
   }
   if (!issues.empty()) fail_to_unpack(std::string(RemovedReader::kFileName), issues.take().front().message);
@@ -84,17 +86,50 @@ std::int64_t longest_source(const Manifest& manifest) {
   return longest;
 }
 
+/// Of what the rows of an index leave out, in the sources: together with them it is all that was scanned.
+Fingerprint fingerprint_of_removed(const UnpackSetup& setup, const std::vector<RemovedRange>& ranges) {
+  const SequenceIndex& index = setup.source->index();
+  for (const RemovedRange& range : ranges) {
+    if (range.first_token + range.tokens > index.place(range.sequence).tokens)
+      fail_to_unpack(std::string(RemovedReader::kFileName), "tokens that their record does not have");
+  }
+  RemovedLog log(*setup.source, &setup.keys, setup.single_segments, setup.temp_dir, setup.context);
+  log.sum(ranges);
+  return log.totals().fingerprint;
+}
+
 /// What says that the folder is ours, and names its files.
 std::string manifest_of(const UnpackResult& result, const UnpackOptions& options) {
   JsonWriter json;
   json.begin_object();
   json.member("format", kUnpackedFormat).member("format_version", 1).member("tool_version", kVersion);
   json.member("as", kUnpackFormats[static_cast<std::size_t>(options.format)]);
-  json.member("packed_fingerprint", result.dataset.packed_fingerprint.hex());
+  write_fingerprint(json, "packed_fingerprint", result.dataset.packed_fingerprint);
   json.member("sequences", result.sequences).member("empty", result.empty).member("tokens", result.tokens);
   write_files(json, "files", result.files);
   json.end_object();
   return json.take() + "\n";
+}
+
+/// The sources of an index, which are still what they were. \throws Error{bad_data} where they are not
+ScannedSource open_sources(const Manifest& manifest, const std::vector<std::string>& inputs, const RunContext& context) {
+  IssueList issues;
+  std::optional<ScannedSource> source = check_against(manifest, inputs, context, issues);
+  if (issues.empty()) return *std::move(source);
+  const Issue first = issues.take().front();
+  throw Error(ErrorCode::bad_data, first.message + "; shardpack verify --against tells more", first.file);
+}
+
+/// Does a dataset of this kind take --against? \throws Error{usage}
+void check_against_fits(const PackedDataset& dataset, const UnpackOptions& options) {
+  const bool holds_tokens = dataset.manifest().holds_tokens();
+  if (holds_tokens && !options.against.empty())
+    throw Error(ErrorCode::usage, "--against is for datasets that pack --as index made; this one holds its tokens: leave it out",
+                dataset.folder());
+  if (!holds_tokens && options.against.empty())
+    throw Error(ErrorCode::usage,
+                "the dataset holds no tokens (pack --as index); give what it was packed from with --against SOURCE",
+                dataset.folder());
 }
 
 /// All partitions into `staged`.
@@ -108,13 +143,15 @@ void write_sources(const UnpackSetup& setup, const RecordSinkSettings& settings,
   RemovedReader removed(std::move(removed_csv), manifest.sources, issues);
 
   SourceFiles files(settings, std::move(stems), staged.folder(), setup.context);
-  Fingerprint fingerprint;
+  Fingerprint fingerprint, removed_fingerprint;
   setup.context.progress.begin_stage("unpacking", manifest.planned_rows(), "rows");
   for (const ManifestPartition& partition : parts_to_unpack(setup.dataset)) {
     const std::vector<const ManifestShard*> shards = planned_shards(setup.dataset, partition);
     RecordSpool spool = make_spool(manifest, setup.temp_dir);
-    const PartitionLayout layout = lay_out_partition(setup.dataset, partition, shards,
-                                                     removed_records(removed, partition, manifest, issues), spool, setup.context);
+    std::vector<RemovedRange> removed_ranges;
+    const std::vector<bool> records = removed_records(removed, partition, manifest, removed_ranges, issues);
+    const PartitionLayout layout = lay_out_partition(setup.dataset, partition, shards, records, spool, setup.context);
+    if (setup.source != nullptr) removed_fingerprint += fingerprint_of_removed(setup, removed_ranges);
     fingerprint += scatter_rows(setup, partition, shards, layout, spool);
     for (const FileRun& run : layout.runs) files.add(spool, run.file, run.first, run.last);
     result.sequences += spool.records();
@@ -123,7 +160,9 @@ void write_sources(const UnpackSetup& setup, const RecordSinkSettings& settings,
   }
   result.files = files.finish();
   setup.context.progress.end_stage();
-  if (!(fingerprint == manifest.packed_fingerprint))
+  const bool same = manifest.packed_fingerprint ? fingerprint == *manifest.packed_fingerprint
+                                                : fingerprint + removed_fingerprint == manifest.source_fingerprint;
+  if (!same)
     fail_to_unpack(setup.dataset.folder(), "the rows do not hold what was packed: their fingerprint differs from the manifest's");
   if (listed != nullptr) {
     result.files.push_back(copy_file(File(setup.dataset.file_path("", listed->name), File::Mode::read), staged.folder(),
@@ -137,11 +176,13 @@ UnpackResult unpack(const std::string& path, const std::string& output, const Un
   // What can be refused is refused before anything is read.
   const PackedDataset dataset(path);
   const Manifest& manifest = dataset.manifest();
+  check_against_fits(dataset, options);
   static_cast<void>(parts_to_unpack(dataset));  // or nothing is written
   const RecordSinkSettings settings = sink_settings(manifest, options);
   check_record_format(settings);
   const std::vector<std::string> stems = unpacked_stems(manifest.sources, settings);
   check_output_apart(output, {dataset.trainer_folder()});
+  check_output_apart(output, options.against);
   check_output_place(output, kUnpackedFormat, options.force);
   UnpackResult result;
   result.dataset = manifest;
@@ -157,13 +198,22 @@ UnpackResult unpack(const std::string& path, const std::string& output, const Un
   }
 
   StagedOutput staged(output, kUnpackedFormat, options.force, context.diagnostics);
+  const std::string temp_dir = context.temp_dir.empty() ? staged.folder() : context.temp_dir;
+  std::optional<ScannedSource> source;
+  if (!manifest.holds_tokens()) {
+    RunContext reading = context;
+    reading.temp_dir = temp_dir;
+    source = open_sources(manifest, options.against, reading);
+  }
   const UnpackSetup setup{.dataset = dataset,
                           .context = context,
-                          .temp_dir = context.temp_dir.empty() ? staged.folder() : context.temp_dir,
+                          .temp_dir = temp_dir,
                           .keys = DatasetKeys(longest_source(manifest), manifest.columns),
                           .first_sequence = first_sequences(manifest.sources),
-                          .single_segments = truncates_at_start(manifest)};
+                          .single_segments = truncates_at_start(manifest),
+                          .source = source ? source->source.get() : nullptr};
   write_sources(setup, settings, stems, staged, result);
+  if (source) source->source->check_unchanged();
 
   const std::string text = manifest_of(result, options);
   staged.write_file(kManifestName, text);

@@ -134,7 +134,7 @@ Fingerprint scatter_rows(const UnpackSetup& setup, const ManifestPartition& part
   Fingerprint total;
   std::int64_t first_segment = 0;
   for (const ManifestShard* shard : shards) {
-    const PackedRows rows(setup.dataset, *shard, true);
+    const PackedRows rows(setup.dataset, *shard, true, setup.source);
     const BlockScatter scatter(setup, partition, layout, spool, first_segment);
     struct Range {
       std::int64_t first = 0, count = 0;

@@ -11,6 +11,7 @@
 #include "jobs/unpack_layout.h"
 #include "shardpack/fingerprint.h"
 #include "shardpack/run_context.h"
+#include "shardpack/sequence_source.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -23,6 +24,7 @@ struct UnpackSetup {
   DatasetKeys keys;
   std::vector<SequenceId> first_sequence;
   bool single_segments = false;
+  const SequenceSource* source = nullptr;  ///< where the rows hold no tokens
 };
 
 /// Read all rows of `shards` once. \return their fingerprint

@@ -68,6 +68,7 @@ VerifyResult verify_plan(const std::string& text, const std::string& path) {
 
 /// "every token id, segment id and position id", or the columns of a trainer.
 std::string checked_columns(const Manifest& manifest, const OutputRules& output) {
+  if (!output.holds_tokens()) return "boundaries, and where their tokens lie in the sources";
   if (output.native()) return manifest.derived ? "every token id, segment id and position id" : "every token id";
   std::string text = fmt::format("as {} for {}: every value of", manifest.container, manifest.preset);
   for (const OutputColumn& column : output.columns)
@@ -88,6 +89,13 @@ std::string label_line(const Manifest& manifest, const OutputRules& output) {
                      from);
 }
 
+std::string fingerprint_line(const Manifest& manifest, const VerifyResult& result, bool against) {
+  if (manifest.holds_tokens())
+    return fmt::format("fingerprint: {} tokens, shard by shard: source = packed + removed", with_commas(result.tokens));
+  if (against) return "fingerprint: the rows' tokens and removed ones, read in the sources, are all that was scanned";
+  return "fingerprint: it is of the sources; --against reads the rows' tokens there";
+}
+
 std::vector<std::string> checked_lines(const PackedDataset& dataset, const OutputRules& output, const VerifyResult& result,
                                        const VerifyOptions& options) {
   const Manifest& manifest = dataset.manifest();
@@ -100,7 +108,7 @@ std::vector<std::string> checked_lines(const PackedDataset& dataset, const Outpu
                   checked_columns(manifest, output)),
       fmt::format("cover: {} segments: the rows are those of {} {}, every source token is in them or in removed.csv, once",
                   with_commas(result.segments), manifest.partitions.size(), manifest.partitions.size() == 1 ? "plan" : "plans"),
-      fmt::format("fingerprint: {} tokens, shard by shard: source = packed + removed", with_commas(result.tokens)),
+      fingerprint_line(manifest, result, !options.against.empty()),
       fmt::format("bound: {} rows: {}", with_commas(manifest.plan.bound), proof_of(manifest.plan.bound_kind))};
   if (output.label_column >= 0) lines.insert(lines.begin() + 2, label_line(manifest, output));
   const bool grouped =
@@ -170,7 +178,7 @@ VerifyResult verify_dataset(const std::string& path, const VerifyOptions& option
   if (!options.against.empty()) source = check_against(manifest, options.against, context, issues);
 
   // One pass over every byte: hashes, rows, plans, placements, fingerprints.
-  const DatasetFacts facts = check_shards(*dataset, *output, whole, source ? &source->source->index() : nullptr, context, issues);
+  const DatasetFacts facts = check_shards(*dataset, *output, whole, source ? source->source.get() : nullptr, context, issues);
   if (facts.complete) check_totals(manifest, facts, issues);
   const std::int64_t extra_bytes =
       check_trainer_files(*dataset, *output, facts.complete ? &facts.planned : nullptr, whole, issues);

@@ -116,7 +116,7 @@ std::optional<ScannedSource> check_against(const Manifest& manifest, const std::
   ScannedSource scanned;
   try {
     scanned = open_source(inputs, recorded_read_options(manifest.options),
-                          {.random_access = false, .loss_places = recorded_loss_side(manifest)}, context);
+                          {.random_access = !manifest.holds_tokens(), .loss_places = recorded_loss_side(manifest)}, context);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::bad_data) throw;
     issues.add("against", error.path(), without_path(error));
@@ -146,6 +146,7 @@ std::optional<ScannedSource> check_against(const Manifest& manifest, const std::
     differ(found.name, "bytes", with_commas(found.bytes), with_commas(expected.bytes));
     differ(found.name, "XXH3-128", found.hash, expected.hash);
     differ(found.name, "tokens", with_commas(found.tokens()), with_commas(expected.tokens));
+    if (expected.ids_dtype) differ(found.name, "dtype of ids", found.ids_dtype, *expected.ids_dtype);
     same_records &= !differ(found.name, "records", with_commas(found.records()), with_commas(expected.sequences));
   }
   differ("", "fingerprint of all sources", scanned.totals.fingerprint.hex(), manifest.source_fingerprint.hex());

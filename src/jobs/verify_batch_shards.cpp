@@ -87,7 +87,7 @@ class ShardCheck {
       }
       compare("tokens", shard_.tokens, facts_.all.tokens);
       compare("loss_tokens", shard_.loss_tokens, facts_.all.loss_tokens);
-      if (!(facts_.all.fingerprint == shard_.fingerprint))
+      if (facts_.all.fingerprint != shard_.fingerprint)
         facts_.issues.add("fingerprint", shard_.folder, "its tokens are not those that were written");
     }
     return std::move(facts_);

@@ -54,12 +54,13 @@ class RowCheck {
       }
       compare_with_plan();
       check_groups();
-      trainer_ ? check_trainer_slots() : check_slots();
+      if (rules_.holds_tokens) trainer_ ? check_trainer_slots() : check_slots();
       for (std::size_t c = 0; c < rules_.columns.size(); ++c) {
         if (!trainer_ || static_cast<int>(c) != rules_.output->label_column) check_column(c);
       }
       if (origin_.digest_rows) result_.digests.push_back(digest());
     }
+    if (origin_.source != nullptr) read_in_sources();
     return std::move(result_);
   }
 
@@ -134,8 +135,12 @@ class RowCheck {
     }
     if (origin_.fill && count > 0) report("row", fmt::format("a fill row has {} segments, none was expected", count));
     if (!origin_.fill && count == 0) report("row", "no segment at all");
-    for (const Segment& segment : segments_)
+    for (const Segment& segment : segments_) {
       result_.facts.longest_segment = std::max(result_.facts.longest_segment, segment.slots - rules_.unslotted);
+      result_.facts.tokens += segment.length;
+      result_.facts.added_bos += (segment.added & kAddedBos) != 0 ? 1 : 0;
+      result_.facts.added_eos += (segment.added & kAddedEos) != 0 ? 1 : 0;
+    }
     if (result_.facts.least_slots < 0 || slots < result_.facts.least_slots) result_.facts.least_slots = slots;
     result_.facts.segments += count;
     result_.facts.max_segments = std::max(result_.facts.max_segments, count);
@@ -160,7 +165,9 @@ class RowCheck {
                                 expected_slots));
       return false;
     }
-    return check_source(segment, ordinal, rows_.source.subspan(3 * s, 3));
+    if (!check_source(segment, ordinal, rows_.source.subspan(3 * s, 3))) return false;
+    check_begin(segment, s);
+    return true;
   }
 
   bool check_source(const Segment& segment, std::size_t ordinal, std::span<const std::int64_t> source) {
@@ -176,8 +183,48 @@ class RowCheck {
     if (first_token < 0 || first_token > from.tokens - segment.tokens) return fault("no such token");
     const SequenceId sequence = rules_.first_sequence[static_cast<std::size_t>(file)] + record;
     if (!origin_.sequences->contains(sequence)) return fault("the record belongs to another partition");
+    if (origin_.source != nullptr && first_token > origin_.source->index().place(sequence).tokens - segment.tokens)
+      return fault("the record ends before");
     result_.pieces.push_back({sequence, first_token, static_cast<Length>(segment.tokens)});
     return true;
+  }
+
+  /// Where the tokens of a segment whose source is possible lie in its data file, if that is stored.
+  void check_begin(const Segment& segment, std::size_t s) {
+    if (rows_.begins.empty()) return;
+    const PlacedPiece& piece = result_.pieces.back();
+    const ManifestSource& from = rules_.sources[static_cast<std::size_t>(rows_.source[3 * s])];
+    const std::int64_t begin = rows_.begins[s], ids = from.id_bytes() > 0 ? from.bytes / from.id_bytes() : 0;
+    const auto fault = [&](const std::string& what) {
+      report("source", fmt::format("segment {}: seq_begin is {}: {}", s - first_segment() + 1, with_commas(begin), what));
+    };
+    const bool nowhere = begin == -1,
+               possible = begin >= 0 && segment.tokens > 0 && segment.tokens <= ids && begin <= ids - segment.tokens;
+    if (!nowhere && !possible) return fault(fmt::format("{} has no {} ids there", from.name, with_commas(segment.tokens)));
+    if (origin_.source == nullptr) return;
+    const std::int64_t place = origin_.source->place_in_file(piece.sequence, piece.first_token, piece.tokens).value_or(-1);
+    if (begin != place) fault(fmt::format("its tokens lie at {}", with_commas(place)));
+  }
+
+  /// The tokens of all rows that could be read, from the sources.
+  void read_in_sources() {
+    std::vector<TokenRequest> requests;
+    std::int64_t tokens = 0;
+    for (const PlacedPiece& piece : result_.pieces) {
+      requests.push_back({piece.sequence, piece.first_token, piece.tokens, tokens});
+      tokens += piece.tokens;
+    }
+    std::vector<std::uint32_t> ids(static_cast<std::size_t>(tokens));
+    origin_.source->read_block(requests, IdType::u32, ids.data());
+    std::span<const std::uint32_t> left(ids);
+    for (const PlacedPiece& piece : result_.pieces) {
+      const auto own = left.first(static_cast<std::size_t>(piece.tokens));
+      left = left.subspan(own.size());
+      if (own.empty()) continue;
+      const auto [least, greatest] = std::minmax_element(own.begin(), own.end());
+      result_.facts.add_ids(*least, *greatest);
+      result_.facts.fingerprint += recounts_[0].of(piece.sequence, piece.first_token, own);
+    }
   }
 
   void compare_with_plan() {
@@ -246,9 +293,6 @@ class RowCheck {
       check_range(tokens, s);
       const PlacedPiece& piece = result_.pieces[pieces_begin + s];
       result_.facts.fingerprint += recounts_[0].of(piece.sequence, piece.first_token, tokens);
-      result_.facts.tokens += segment.length;
-      result_.facts.added_bos += bos;
-      result_.facts.added_eos += eos;
       check_padding(ids, segment.begin + segment.length, segment.begin + segment.slots);
       end = segment.begin + segment.slots;
     }
@@ -461,7 +505,7 @@ class RowCheck {
       bytes.append(reinterpret_cast<const char*>(values.data()) + begin * width, (end - begin) * width);
     };
     const auto row = static_cast<std::size_t>(row_);
-    if (!trainer_) {
+    if (rules_.holds_tokens && !trainer_) {
       const auto slots = static_cast<std::size_t>(rules_.row_tokens);
       append(rows_.ids.bytes, row * slots, (row + 1) * slots, info(rows_.ids.type).bytes);
     }

@@ -16,6 +16,7 @@
 #include "shardpack/manifest.h"
 #include "shardpack/sequence_index.h"
 #include "shardpack/sequence_ranges.h"
+#include "shardpack/sequence_source.h"
 #include "shardpack/types.h"
 
 namespace shardpack {
@@ -34,6 +35,7 @@ struct RowRules {
   std::string loss_column;              ///< "" for none
   bool single_segments = false;         ///< a sequence has one segment at most, wherever that begins
   const OutputRules* output = nullptr;  ///< how rows became a trainer's; null in the native layout
+  bool holds_tokens = true;             ///< else only where they lie in the sources is stored
 };
 
 /// Ids of a block in their own width; nothing when the dataset does not have them.
@@ -59,6 +61,7 @@ struct StoredRows {
   std::span<const std::int32_t> slots;   ///< empty: equal to the lengths
   std::span<const std::int64_t> source;  ///< three a segment
   std::span<const std::uint8_t> added;   ///< empty: none
+  std::span<const std::int64_t> begins;  ///< without tokens: where each segment's lie in its data file; empty: nowhere
   StoredIds ids, segment_ids, position_ids;
   std::vector<StoredColumn> columns;        ///< as RowRules::columns; of one that a trainer's files have, nothing
   std::span<const ListValues> trainer;      ///< as RowRules::output has them, instead of ids and what is derived from them
@@ -70,9 +73,10 @@ struct RowsOrigin {
   const SequenceRanges* sequences = nullptr;  ///< of the partition
   const PlanRealisation* plan = nullptr;      ///< null: rows are not compared with a plan
   std::string plan_file;
-  const SequenceIndex* index = nullptr;  ///< of the sources read again, when they have groups
-  bool fill = false;                     ///< rows without a segment are right here, and others are not
-  bool digest_rows = false;              ///< wanted for comparing repeated rows
+  const SequenceIndex* index = nullptr;    ///< of the sources read again, when they have groups
+  const SequenceSource* source = nullptr;  ///< the sources read again, where rows hold no tokens: they are read there
+  bool fill = false;                       ///< rows without a segment are right here, and others are not
+  bool digest_rows = false;                ///< wanted for comparing repeated rows
 };
 
 struct PlacedPiece {

@@ -23,12 +23,33 @@ std::string offsets_stem(const Column& column) { return column.name + std::strin
 /// The arrays that any shard has, by file name without its suffix.
 struct KnownArray {
   std::string_view stem;
-  bool slots, derived, needed;  // slots: only where no trainer's files have the rows
+  enum class Of : std::uint8_t {
+    slots,     // where the rows lie here, and not in a trainer's files or in the sources
+    derived,   // the same, unless it was left out
+    segments,  // always
+    begins,    // where the rows lie in the sources, and some of them can be read at random
+  } of;
+  bool needed;
 };
-constexpr KnownArray kArrays[]{{"input_ids", true, false, true},    {"segment_ids", true, true, true},
-                               {"position_ids", true, true, true},  {"row_offsets", false, false, true},
-                               {"seq_lengths", false, false, true}, {"seq_source", false, false, true},
-                               {"seq_added", false, false, false},  {"seq_slots", false, false, false}};
+constexpr KnownArray kArrays[]{{"input_ids", KnownArray::Of::slots, true},      {"segment_ids", KnownArray::Of::derived, true},
+                               {"position_ids", KnownArray::Of::derived, true}, {"row_offsets", KnownArray::Of::segments, true},
+                               {"seq_lengths", KnownArray::Of::segments, true}, {"seq_source", KnownArray::Of::segments, true},
+                               {"seq_begin", KnownArray::Of::begins, true},     {"seq_added", KnownArray::Of::segments, false},
+                               {"seq_slots", KnownArray::Of::segments, false}};
+
+bool belongs(const KnownArray& array, const Manifest& manifest, const OutputRules& output) {
+  switch (array.of) {
+    case KnownArray::Of::slots:
+      return output.native() && output.holds_tokens();
+    case KnownArray::Of::derived:
+      return output.native() && output.holds_tokens() && manifest.derived;
+    case KnownArray::Of::segments:
+      return true;
+    case KnownArray::Of::begins:
+      return !output.holds_tokens() && manifest.has_begins();
+  }
+  return false;
+}
 
 template <class T>
 std::span<T> first_of(std::vector<T>& buffer, std::int64_t count) {
@@ -146,8 +167,7 @@ bool ShardFiles::arrays_are_there(IssueList& issues) const {
     }
   };
   for (const KnownArray& array : kArrays) {
-    if (array.slots && !output_.native()) continue;
-    if (!array.derived || manifest_.derived) expect(array.stem, array.needed);
+    if (belongs(array, manifest_, output_)) expect(array.stem, array.needed);
   }
   for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {
     if (!is_stored(c)) continue;
@@ -194,6 +214,7 @@ bool ShardFiles::shapes_fit(IssueList& issues) const {
   expect("row_offsets", {rows + 1}, {ValueType::i64});
   expect("seq_lengths", {segments}, {ValueType::i32});
   expect("seq_source", {segments, 3}, {ValueType::i64});
+  expect("seq_begin", {segments}, {ValueType::i64});
   expect("seq_added", {segments}, {ValueType::u8});
   expect("seq_slots", {segments}, {ValueType::i32});
   if (output_.keeps_first_values)
@@ -308,6 +329,7 @@ StoredRows ShardFiles::read_rows(Range rows, BlockBuffers& to) const {
   result.slots = read("seq_slots", first_segment, segments, to.slots);
   result.source = read("seq_source", first_segment, 3 * segments, to.source);
   result.added = read("seq_added", first_segment, segments, to.added);
+  result.begins = read("seq_begin", first_segment, segments, to.begins);
   result.ids = read_ids("input_ids", to.ids);
   result.segment_ids = read_ids("segment_ids", to.segment_ids);
   result.position_ids = read_ids("position_ids", to.position_ids);
@@ -343,6 +365,7 @@ void ShardFiles::hash_rows(Range rows, BlockBuffers& from) {
     if (file.stem == "seq_lengths") file.hash.update(std::as_bytes(first_of(from.lengths, segments)));
     if (file.stem == "seq_slots") file.hash.update(std::as_bytes(first_of(from.slots, segments)));
     if (file.stem == "seq_source") file.hash.update(std::as_bytes(first_of(from.source, 3 * segments)));
+    if (file.stem == "seq_begin") file.hash.update(std::as_bytes(first_of(from.begins, segments)));
     if (file.stem == "seq_added") file.hash.update(std::as_bytes(first_of(from.added, segments)));
     if (file.stem == kFirstLabelStem) file.hash.update(first_of(from.first_labels, segments * info(file.array->type()).bytes));
     for (std::size_t c = 0; c < manifest_.columns.size(); ++c) {

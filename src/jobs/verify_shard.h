@@ -28,7 +28,7 @@ struct Range {
 struct BlockBuffers {
   std::vector<std::byte> chunk, ids, segment_ids, position_ids;
   std::vector<std::int32_t> lengths, slots;
-  std::vector<std::int64_t> source;
+  std::vector<std::int64_t> source, begins;
   std::vector<std::uint8_t> added;
   std::vector<std::vector<std::byte>> columns;  // one for each of the dataset's
   std::vector<std::byte> first_labels;

@@ -75,12 +75,13 @@ std::int64_t bytes_of(const ManifestShard& shard) {
 class DatasetPass {
  public:
   DatasetPass(const PackedDataset& dataset, const OutputRules& output, const std::set<std::string, std::less<>>& whole,
-              const SequenceIndex* index, const RunContext& context, IssueList& issues)
+              const SequenceSource* source, const RunContext& context, IssueList& issues)
       : dataset_(dataset),
         manifest_(dataset.manifest()),
         output_(output),
         whole_(whole),
-        index_(index),
+        source_(source),
+        index_(source == nullptr ? nullptr : &source->index()),
         context_(context),
         issues_(issues),
         rules_{.row_tokens = manifest_.row_tokens,
@@ -98,12 +99,14 @@ class DatasetPass {
                .columns = manifest_.columns,
                .loss_column = manifest_.loss_column,
                .single_segments = truncates_at_start(manifest_),
-               .output = output.native() ? nullptr : &output},
+               .output = output.native() ? nullptr : &output,
+               .holds_tokens = output.holds_tokens()},
         all_sequences_(0, rules_.first_sequence.back()),
         recounts_{FingerprintRecount(longest_source(), "input_ids")},
         removed_(open_removed(), manifest_.sources, issues) {
     for (const Column& column : manifest_.columns) recounts_.push_back(recounts_.front().of_column(column.name));
     facts_.placement.file_tokens.resize(manifest_.sources.size());
+    if (rebuilds()) facts_.rebuilt = Fingerprint{};
   }
 
   DatasetFacts run() {
@@ -122,10 +125,14 @@ class DatasetPass {
     }
     finish_removed();
     finish_tail();
+    if (facts_.rebuilt) *facts_.rebuilt += facts_.planned.fingerprint;
     return std::move(facts_);
   }
 
  private:
+  /// Are the rows' tokens read in the sources?
+  bool rebuilds() const { return source_ != nullptr && !output_.holds_tokens(); }
+
   std::int64_t longest_source() const {
     std::int64_t longest = 0;
     for (const ManifestSource& source : manifest_.sources) longest = std::max(longest, source.tokens);
@@ -316,6 +323,7 @@ class DatasetPass {
                      .plan = shard->tail ? nullptr : partition_->plan.get(),
                      .plan_file = partition_->listed->plan,
                      .index = index_ != nullptr && index_->grouped() ? index_ : nullptr,
+                     .source = rebuilds() ? source_ : nullptr,
                      .fill = shard->tail && manifest_.fill_rows > 0};
     for (std::size_t file = 0; file < shard->files.files(); ++file) {
       for (const Range& bytes : shard->files.chunks(file)) {
@@ -422,10 +430,10 @@ class DatasetPass {
     compare("tokens", shard.facts.tokens, shard.listed.tokens);
     compare("loss tokens", shard.facts.loss_tokens, shard.listed.loss_tokens);
     compare("hidden labels", shard.facts.hidden_labels, shard.listed.hidden_labels);
-    if (!(shard.facts.fingerprint == shard.listed.fingerprint)) {
+    if (shard.listed.fingerprint && shard.facts.fingerprint != *shard.listed.fingerprint) {
       issues_.add(
           "fingerprint", output_.native() ? shard.listed.folder : shard.listed.trainer_files.front().name,
-          fmt::format("its rows give {}, the manifest says {}", shard.facts.fingerprint.hex(), shard.listed.fingerprint.hex()));
+          fmt::format("its rows give {}, the manifest says {}", shard.facts.fingerprint.hex(), shard.listed.fingerprint->hex()));
     }
     (shard.tail ? facts_.tail : facts_.planned) += shard.facts;
   }
@@ -441,9 +449,25 @@ class DatasetPass {
     const std::int64_t missing = partition.plan->finish(listed.plan, issues_);
     if (missing > 0) issues_.add("cover", listed.plan, fmt::format("{} rows of the plan are not there", with_commas(missing)));
     if (!partition.placement) partition.placement = std::make_unique<Placement>(listed.sequences);
-    removed_.read_until(listed.sequences, [&](const RemovedRange& range) { partition.placement->remove(range); });
+    removed_.read_until(listed.sequences, [&](const RemovedRange& range) {
+      partition.placement->remove(range);
+      if (rebuilds()) read_removed(range);
+    });
     partition.placement->finish(manifest_.sources, index_, manifest_.row_tokens, facts_.placement, issues_);
     partition.placement.reset();
+  }
+
+  /// What is in no row belongs to the sum over the sources all the same.
+  void read_removed(const RemovedRange& range) {
+    constexpr std::int64_t kChunkTokens = std::int64_t{1} << 20;
+    const std::int64_t there = index_->place(range.sequence).tokens;  // where the record has fewer, the placement says so
+    const std::int64_t end = std::min(range.first_token + range.tokens, there);
+    for (std::int64_t first = range.first_token; first < end; first += kChunkTokens) {
+      std::vector<std::uint32_t> ids(static_cast<std::size_t>(std::min(kChunkTokens, end - first)));
+      std::vector<TokenRequest> request{{range.sequence, first, std::ssize(ids), 0}};
+      source_->read_block(request, IdType::u32, ids.data());
+      *facts_.rebuilt += recounts_.front().of(range.sequence, first, std::span<const std::uint32_t>(ids));
+    }
   }
 
   void finish_removed() {
@@ -457,7 +481,8 @@ class DatasetPass {
   const Manifest& manifest_;
   const OutputRules& output_;
   const std::set<std::string, std::less<>>& whole_;
-  const SequenceIndex* index_;
+  const SequenceSource* source_;
+  const SequenceIndex* index_;  // of it
   const RunContext& context_;
   IssueList& issues_;
   const RowRules rules_;
@@ -483,9 +508,9 @@ class DatasetPass {
 }  // namespace
 
 DatasetFacts check_shards(const PackedDataset& dataset, const OutputRules& output,
-                          const std::set<std::string, std::less<>>& whole, const SequenceIndex* index, const RunContext& context,
-                          IssueList& issues) {
-  return DatasetPass(dataset, output, whole, index, context, issues).run();
+                          const std::set<std::string, std::less<>>& whole, const SequenceSource* source,
+                          const RunContext& context, IssueList& issues) {
+  return DatasetPass(dataset, output, whole, source, context, issues).run();
 }
 
 }  // namespace shardpack

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@
 #include "jobs/verify_placement.h"
 #include "jobs/verify_rows.h"
 #include "shardpack/jobs.h"
-#include "shardpack/sequence_index.h"
+#include "shardpack/sequence_source.h"
 
 namespace shardpack {
 
@@ -24,6 +25,7 @@ struct DatasetFacts {
   std::int64_t tail_sequences = 0;
   PlacementTotals placement;
   std::int64_t plan_rows = 0, plan_bound = 0;  ///< of all plans
+  std::optional<Fingerprint> rebuilt;          ///< rows that hold no tokens: of these and removed.csv, read in the sources
   std::set<std::string> packers, bound_kinds;
   std::int64_t bytes = 0;
   /// Every row of every shard and every plan could be read: only then do sums say anything that is not said already.
@@ -32,9 +34,9 @@ struct DatasetFacts {
 
 /// \param output  how rows became a trainer's (rules_of)
 /// \param whole  files that are there with their size (check_folder)
-/// \param index  of the sources read again; null when they were not
+/// \param source  the sources read again; null when they were not
 DatasetFacts check_shards(const PackedDataset& dataset, const OutputRules& output,
-                          const std::set<std::string, std::less<>>& whole, const SequenceIndex* index, const RunContext& context,
-                          IssueList& issues);
+                          const std::set<std::string, std::less<>>& whole, const SequenceSource* source,
+                          const RunContext& context, IssueList& issues);
 
 }  // namespace shardpack

@@ -18,6 +18,15 @@ namespace shardpack {
 
 namespace {
 
+/// Of the ids and columns that are read; nothing is where the rows hold no tokens.
+DatasetKeys keys_of(const WritingJob& job) {
+  const bool reads = job.settings.output.holds_tokens();
+  return DatasetKeys(reads ? lengths_of(job.source.index()).max_length() : 0, job.source.columns());
+}
+const DatasetKeys* if_read(const WritingJob& job, const DatasetKeys& keys) {
+  return job.settings.output.holds_tokens() ? &keys : nullptr;
+}
+
 /// Writes `rows` as the next shards of partition `number` and lists them in its entry.
 void write_rows(Rewriter& rewriter, const OrderedRows& rows, std::size_t number, ManifestPartition& entry) {
   const std::int64_t first = rewriter.shards_written();
@@ -85,12 +94,12 @@ PartitionRecord write_partition(const WritingJob& job, std::size_t number, Rewri
 }  // namespace
 
 void write_dataset(const WritingJob& job, StepMeter& steps, Manifest& manifest) {
-  const DatasetKeys keys(lengths_of(job.source.index()).max_length(), job.source.columns());
+  const DatasetKeys keys = keys_of(job);
   RewriteSettings settings = job.settings;
   if (steps.wanted() && !manifest.loss_column.empty())
     settings.row_loss = [&steps](std::int64_t tokens) { steps.loss().add(tokens); };
   Rewriter rewriter(job.source, keys, settings, job.staged, job.context);
-  RemovedLog removed(job.source, keys, settings.single_segments, job.staged.folder(), job.context);
+  RemovedLog removed(job.source, if_read(job, keys), settings.single_segments, job.staged.folder(), job.context);
   OrderedRows head;
   std::vector<PartitionRecord> records;
   job.context.progress.begin_stage("packing", manifest.rows, "rows");
@@ -181,7 +190,7 @@ std::vector<SequenceRanges> sequences_of_part(const WritingJob& job) {
 PartFigures write_part(const WritingJob& job, const RunIdentity& identity) {
   const Share share = share_of(*job.options.part, job.partitions.size());
   PartFigures figures = planned_part(*job.options.part, job.partitions);
-  const DatasetKeys keys(lengths_of(job.source.index()).max_length(), job.source.columns());
+  const DatasetKeys keys = keys_of(job);
   OrderedRows head = needs_head(job, share) ? head_before(job, share.first) : OrderedRows();
   RewriteSettings settings = job.settings;
   for (std::size_t p = 0; p < share.first; ++p) settings.shards_before += shards_of(job, p);
@@ -199,7 +208,7 @@ PartFigures write_part(const WritingJob& job, const RunIdentity& identity) {
       job.context.progress.advance(finished->entry.rows);
     } else {
       Rewriter rewriter(job.source, keys, settings, job.staged, job.context);
-      RemovedLog removed(job.source, keys, settings.single_segments, job.staged.part_file(""), job.context,
+      RemovedLog removed(job.source, if_read(job, keys), settings.single_segments, job.staged.part_file(""), job.context,
                          fmt::format("removed-{:05}.csv", p));
       PartitionRecord record = write_partition(job, p, rewriter, removed, head, nullptr);
       const std::vector<ManifestShard> written = rewriter.finish();

@@ -87,9 +87,15 @@ std::string rows_text(const Manifest& manifest) {
   return text;
 }
 
+/// What an index has instead of ids.
+std::string without_tokens_text(const Manifest& manifest) {
+  return fmt::format("an index: the tokens are in the sources{}", manifest.has_begins() ? ", seq_begin says where" : "");
+}
+
 std::string arrays_text(const Manifest& manifest) {
-  std::string text = manifest.derived ? fmt::format("segment ids, position ids from {}", manifest.position_start)
-                                      : "without segment and position ids";
+  std::string text = !manifest.holds_tokens() ? without_tokens_text(manifest)
+                     : manifest.derived       ? fmt::format("segment ids, position ids from {}", manifest.position_start)
+                                              : "without segment and position ids";
   if (manifest.plan.segment_multiple > 1)
     text += fmt::format("; segments begin on multiples of {}", manifest.plan.segment_multiple);
   if (!manifest.compress.empty()) text += "; " + manifest.compress;
@@ -320,7 +326,9 @@ std::string row_to_text(const RowView& row) {
                     span_text(segment.begin, segment.slots), span_text(segment.first_position, segment.length),
                     shortened(segment.source, 26), with_commas(segment.record), span_text(segment.first_token, segment.tokens));
     const std::string added = added_text(segment.added);
-    text += fmt::format("         ids {}{}\n", show_ids(segment), added.empty() ? "" : fmt::format(" ({} added)", added));
+    std::string ids = segment.first_ids.empty() ? "" : " ids " + show_ids(segment);
+    if (!added.empty()) ids += fmt::format(" ({} added)", added);
+    if (!ids.empty()) text += "        " + ids + "\n";
   }
   if (row.segments.size() > kListedSegments) {
     text += fmt::format("  ... and {} more (--json lists all)\n", row.segments.size() - kListedSegments);

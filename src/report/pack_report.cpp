@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "io/json.h"
+#include "io/manifest_parts.h"
 #include "report/figures.h"
 #include "shardpack/presets.h"
 
@@ -72,6 +73,7 @@ std::string proof_text(const PackResult& result) {
   std::int64_t removed = 0;
   for (const RemovedCount& count : manifest.removed) removed += count.tokens;
   std::string text = removed == 0 ? " · every token once" : " · every other token once";
+  if (!manifest.holds_tokens()) text += ", by lengths";
   if (manifest.repeated_rows > 0) text += fmt::format(", and {} again", counted(manifest.repeated_rows, "row", "rows"));
   return text;
 }
@@ -195,6 +197,21 @@ std::string train_with_text(const Manifest& manifest, const std::string& output)
   return "train with:\n" + text;
 }
 
+/// Where the tokens of an index are, and how they come back.
+std::string without_tokens_text(const Manifest& manifest, const std::string& folder) {
+  const auto decoded = std::count_if(manifest.sources.begin(), manifest.sources.end(),
+                                     [](const ManifestSource& source) { return source.tokens > 0 && source.ids_dtype == ""; });
+  std::string text = "no token is written: ";
+  if (decoded == 0) {
+    text += "seq_begin.npy says where they lie in the sources";
+  } else {
+    text += fmt::format("{} must be decoded, and {}", counted(decoded, "source file", "source files"),
+                        manifest.has_begins() ? "seq_begin.npy says where they lie in the others"
+                                              : "seq_source.npy names their records; there is no seq_begin.npy");
+  }
+  return text + fmt::format("\ncheck with: shardpack verify {} --against SOURCES", folder);
+}
+
 std::string written_text(const PackResult& result, const PackRun& run) {
   const Manifest& manifest = result.manifest;
   const std::string folder = folder_text(run.output);
@@ -206,6 +223,7 @@ std::string written_text(const PackResult& result, const PackRun& run) {
       fmt::format("wrote {} in {} to {} in {:.1f} s", short_bytes(result.bytes_written),
                   counted(static_cast<std::int64_t>(manifest.shards.size()), "shard", "shards"), folder, run.seconds);
   if (manifest.shards.empty()) return text;
+  if (!manifest.holds_tokens()) return text + "\n" + without_tokens_text(manifest, folder);
   if (!manifest.compress.empty()) return text + "\ncheck with: shardpack verify " + folder;
   if (manifest.preset != "native") return text + "\n" + train_with_text(manifest, run.output);
   return text +
@@ -296,8 +314,9 @@ std::string pack_to_json(const PackResult& result, const PackRun& run) {
   json.member("tokens", manifest.repeated_tokens);
   json.end_object();
   json.key("fingerprint").begin_object(true);
-  json.member("source", manifest.source_fingerprint.hex()).member("packed", manifest.packed_fingerprint.hex());
-  json.member("removed", manifest.removed_fingerprint.hex());
+  json.member("source", manifest.source_fingerprint.hex());
+  write_fingerprint(json, "packed", manifest.packed_fingerprint);
+  write_fingerprint(json, "removed", manifest.removed_fingerprint);
   json.end_object();
   json.member("verified", result.verified);
   json.member("planned_rows", figures_of(result).planned_rows).member("segments", manifest.segments);

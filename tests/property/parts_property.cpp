@@ -94,6 +94,11 @@ PackOptions any_options() {
     options.read.columns.which = ColumnChoice::Which::none;  // it has nowhere to keep them
     options.policy.drop_unlabeled = false;
   }
+  if (options.preset == "native" && *rc::gen::element(true, false, false)) {
+    options.container = Container::index;
+    options.read.columns.which = ColumnChoice::Which::none;  // they stay in the sources
+    options.policy.drop_unlabeled = false;
+  }
   if (options.preset == "native") options.balance_attention = options.packer == "ffd" && *rc::gen::arbitrary<bool>();
   options.partition_tokens = *rc::gen::element<std::int64_t>(40, 100, 1 << 20);
   options.partition_order = *rc::gen::element(PartitionOrder::input, PartitionOrder::shuffled);

@@ -12,7 +12,8 @@ namespace shardpack {
 
 /// One source file "memory" holding the given sequences.
 inline SequenceIndex memory_index(const std::vector<std::int64_t>& lengths, std::vector<std::uint8_t> ends = {}) {
-  SourceFile file{.name = "memory", .format = "memory", .bytes = 0, .hash = "", .record_begin = {0}, .null_records = 0};
+  SourceFile file{
+      .name = "memory", .format = "memory", .bytes = 0, .hash = "", .ids_dtype = "", .record_begin = {0}, .null_records = 0};
   for (const std::int64_t length : lengths) file.record_begin.push_back(file.record_begin.back() + length);
   return SequenceIndex({file}, std::move(ends));
 }

@@ -78,7 +78,7 @@ class TinyWriter {
     }
     if (removed != header) add_file("removed.csv", removed);
     write_tail();
-    for (std::size_t s = 0; s < planned_shards_; ++s) manifest_.packed_fingerprint += manifest_.shards[s].fingerprint;
+    for (std::size_t s = 0; s < planned_shards_; ++s) *manifest_.packed_fingerprint += *manifest_.shards[s].fingerprint;
     manifest_.padding_tokens = manifest_.planned_rows() * manifest_.row_tokens - manifest_.tokens;
     write_file(folder_ + "/manifest.json", to_json(manifest_));
     return manifest_;
@@ -144,7 +144,7 @@ class TinyWriter {
       const std::string name = place.file == 0 ? "a.bin" : "\"b, \"\"quoted\"\".bin\"";
       removed += fmt::format("{},{},{},{},{}\n", name, place.record, range.first_token, range.tokens,
                              kRemovalCauses[static_cast<std::size_t>(range.cause)]);
-      manifest_.removed_fingerprint += fingerprint(range.sequence, range.first_token, range.tokens);
+      *manifest_.removed_fingerprint += fingerprint(range.sequence, range.first_token, range.tokens);
     }
     manifest_.sequences += policy.sequences;
     manifest_.added_eos += policy.added_eos;

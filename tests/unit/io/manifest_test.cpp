@@ -50,7 +50,7 @@ Manifest sample() {
   manifest.fill_rows = 1;
   manifest.partitions = {{SequenceRanges(0, 22), 10, 9, "plan-00000.json", {"shard-00000-00000"}, {}}};
   manifest.shards = {
-      {"shard-00000-00000", 13, 950, 21, {5, 6}, {{"input_ids.npy", 5328, kHash}, {"seq_lengths.npy", 212, kHash}}}};
+      {"shard-00000-00000", 13, 950, 21, Fingerprint{5, 6}, {{"input_ids.npy", 5328, kHash}, {"seq_lengths.npy", 212, kHash}}}};
   manifest.files = {{"plan-00000.json", 700, kHash}};
   return manifest;
 }

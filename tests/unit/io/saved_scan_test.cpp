@@ -109,7 +109,7 @@ TEST_CASE("only the files that are needed are opened, and must be those that wer
   const auto ids_of = [&](SequenceId sequence) {
     SavedInputs inputs(saved.inputs, saved.read, read_saved_scan(saved.path));
     const ScannedSource scanned = inputs.take_source();
-    inputs.open({SequenceRanges(sequence, sequence + 1)}, context);
+    inputs.open({SequenceRanges(sequence, sequence + 1)}, LaterReading::tokens, context);
     std::vector<std::uint32_t> ids(static_cast<std::size_t>(scanned.source->index().place(sequence).tokens));
     std::vector<TokenRequest> request{{.sequence = sequence, .first_token = 0, .tokens = std::ssize(ids), .destination = 0}};
     scanned.source->read_block(request, IdType::u32, ids.data());

@@ -115,3 +115,23 @@ TEST_CASE("a file that shrank since it was opened is an I/O error") {
     CHECK(error.code() == ErrorCode::io);
   }
 }
+TEST_CASE("tokens have a place in their file where they lie there together, and on a multiple of their width") {
+  TokenTable table;
+  table.append(3, 4);   // tokens 0 to 2
+  table.append(2, 10);  // 3 and 4 follow them in the file
+  table.append(4, 0);   // 5 to 8 do not
+  table.append(1, 31);
+  CHECK(table.numpy_type() == "<u2");
+  CHECK(table.place_in_file(0, 5) == 2);
+  CHECK(table.place_in_file(3, 2) == 5);
+  CHECK(table.place_in_file(5, 4) == 0);
+  CHECK_FALSE(table.place_in_file(4, 2).has_value());
+  CHECK_FALSE(table.place_in_file(9, 1).has_value());  // byte 31
+  CHECK_FALSE(table.place_in_file(2, 0).has_value());
+  table.big_endian = true;
+  CHECK(table.numpy_type() == ">u2");
+  table.decoded = true;
+  CHECK(table.numpy_type().empty());
+  CHECK_FALSE(table.place_in_file(0, 5).has_value());
+  CHECK(TokenTable().numpy_type().empty());
+}

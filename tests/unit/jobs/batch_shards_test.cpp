@@ -251,7 +251,7 @@ TEST_CASE("verify: every broken rule of a batch's shards is told") {
   of_manifest("totals", [](BatchManifest& m) { m.shards->shards[0].tokens += 1; });
   of_manifest("totals", [](BatchManifest& m) { m.shards->shards[0].loss_tokens += 1; });
   of_manifest("totals", [](BatchManifest& m) { m.shards->loss_tokens += 1; });
-  of_manifest("fingerprint", [](BatchManifest& m) { m.shards->shards[0].fingerprint.low ^= 1; });
+  of_manifest("fingerprint", [](BatchManifest& m) { m.shards->shards[0].fingerprint->low ^= 1; });
   of_manifest("fingerprint", [](BatchManifest& m) { m.shards->batched.low ^= 1; });
   of_manifest("fingerprint", [](BatchManifest& m) { m.shards->removed.high ^= 1; });
   of_manifest("fingerprint", [](BatchManifest& m) { m.shards->repeated.high ^= 1; });

@@ -596,8 +596,8 @@ TEST_CASE("a manifest with another figure is found, its checksum made to match")
       {"fingerprint.source", [](Manifest& m) { ++m.source_fingerprint.low; }},
       {"fingerprint.packed",
        [](Manifest& m) {
-         ++m.packed_fingerprint.high;
-         --m.removed_fingerprint.high;
+         ++m.packed_fingerprint->high;
+         --m.removed_fingerprint->high;
        }},
       {"removed.truncated", [](Manifest& m) { ++m.removed[2].sequences; }},
       {"removed tokens moved to another cause",
@@ -647,7 +647,7 @@ TEST_CASE("a manifest with another figure is found, its checksum made to match")
        }},
       {"a shard's tokens", [](Manifest& m) { ++m.shards[0].tokens; }},
       {"a shard's segments", [](Manifest& m) { ++m.shards[0].segments; }},
-      {"a shard's fingerprint", [](Manifest& m) { ++m.shards[0].fingerprint.low; }},
+      {"a shard's fingerprint", [](Manifest& m) { ++m.shards[0].fingerprint->low; }},
       {"a file not listed", [](Manifest& m) { m.shards[0].files.pop_back(); }},
       {"a shard not listed", [](Manifest& m) { m.shards.pop_back(); }},
       {"a file beside the manifest not listed", [](Manifest& m) { m.files.erase(m.files.begin()); }},
