@@ -3,6 +3,7 @@
 //
 // Input: a byte that chooses the task, then the files: a byte with the length of the name, two (little-endian) with that of the
 // bytes, the name, the bytes. Manifests, journals and scans are without their checksums, which are put on.
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>

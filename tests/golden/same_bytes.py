@@ -37,6 +37,7 @@ OURS = {
                " --balance attention --rows-multiple auto -o OUT",
     "partitions": f"pack {MIXED} --packer spfhp --partition-tokens 30K --partition-order shuffled --shard-bytes 64K --seed 7"
                   " --order by-strategy --rows-multiple 7 --tail fill --segment-multiple 8 -o OUT",
+    "index": f"pack {MIXED} --packer spfhp --as index --partition-tokens 30K --append-eos --eos-id 3 -o OUT",
     "ends": "pack chats.jsonl -L 96 --packer lpfhp --append-eos --eos-id 3 --prepend-bos --bos-id 2 --min-tokens 4 --overlong drop"
             " --keep-together 2 --order input -o OUT",
     "megatron": f"pack {MIXED} --packer lpfhp --for megatron --eos-id 4999 -o OUT",
