@@ -112,6 +112,14 @@ bool is_wanted(const ColumnChoice& choice, ColumnKind kind, bool has_name) {
 /// What the names of the columns begin with that go with a positions column: "masked_lm_" of masked_lm_positions. "" for none.
 std::string_view stem_of(std::string_view positions) { return positions.substr(0, positions.rfind('_') + 1); }
 
+/// Of BERT pre-training data everywhere.
+constexpr std::string_view kMaskedPositions = "masked_lm_positions";
+
+bool goes_with(std::string_view column, std::string_view positions) {
+  const std::string_view stem = stem_of(positions);
+  return column == positions || (!stem.empty() && column.starts_with(stem));
+}
+
 std::ptrdiff_t common_letters(std::string_view a, std::string_view b) {
   return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
@@ -130,8 +138,7 @@ std::string places_of(const std::string& name, const ColumnsSeen& seen, const Re
     const bool equal = found->second.lengths == what.lengths && !what.lengths.empty();
     const bool per_token = is_aligned_name(name) || (what.equal_length && !equal);
     if (per_token) continue;
-    const std::string_view stem = stem_of(positions);
-    if (!stem.empty() && name.starts_with(stem)) return positions;
+    if (goes_with(name, positions)) return positions;
     const bool free = !said && !what.equal_length;  // neither said nor seen to be something else
     if (free && equal && (best.empty() || common_letters(name, positions) > common_letters(name, best))) best = positions;
   }
@@ -241,6 +248,19 @@ std::vector<std::string> parse_positions_columns(std::string_view text) {
 std::string unequal_lists(std::string_view column, std::int64_t values, std::string_view positions, std::int64_t places) {
   return fmt::format("{} has {} values for {} of {}, with which it goes, value by value", column, with_commas(values),
                      with_commas(places), positions);
+}
+
+std::string unequal_to_ids(std::string_view column, std::int64_t values, std::int64_t ids) {
+  return fmt::format("{} has {} values for {} token ids; --columns {}:list carries it as a list of its own length", column,
+                     with_commas(values), with_commas(ids), column);
+}
+
+std::string weights_of_positions(std::string_view positions) { return fmt::format("{}weights", stem_of(positions)); }
+
+bool is_placed_name(std::string_view column, const std::vector<std::string>& positions_columns) {
+  return goes_with(column, kMaskedPositions) ||
+         std::any_of(positions_columns.begin(), positions_columns.end(),
+                     [&](const std::string& positions) { return goes_with(column, positions); });
 }
 
 bool is_named(const ColumnChoice& choice, std::string_view column) { return named(choice, column) != nullptr; }

@@ -53,8 +53,17 @@ std::vector<std::string> parse_positions_columns(std::string_view text);
 /// What is wrong with a record that has other than one value of `column` for each position.
 std::string unequal_lists(std::string_view column, std::int64_t values, std::string_view positions, std::int64_t places);
 
+/// What is wrong with a record that has other than one value of `column` for each token id.
+std::string unequal_to_ids(std::string_view column, std::int64_t values, std::int64_t ids);
+
 /// Is it one of those that --columns names?
 bool is_named(const ColumnChoice& choice, std::string_view column);
+
+/// What tells of each position in such a column whether it counts, 1, or only fills the list up, 0: masked_lm_weights.
+std::string weights_of_positions(std::string_view positions);
+
+/// Is this the name of a column of positions, or of lists that go with one: one that is named, or BERT's?
+bool is_placed_name(std::string_view column, const std::vector<std::string>& positions_columns);
 
 /// Is this the name of a column with a value for each token, whatever its lengths: labels, loss_mask, token_type_ids?
 bool is_aligned_name(std::string_view column);

@@ -12,7 +12,7 @@
 #include "core/column_values.h"
 #include "core/fingerprint_keys.h"
 #include "exec/ordered_map.h"
-#include "io/column_choice.h"
+#include "io/placed_lists.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -70,11 +70,6 @@ void check_labels(const ColumnTable& table, const ColumnFacts& facts) {
 
 // ---- values that belong to tokens -------------------------------------------------------------------------------------------
 
-[[noreturn]] void fail_record(const OpenedFile& file, std::size_t record, const std::string& message) {
-  throw Error(ErrorCode::bad_data, message, file.input.name,
-              fmt::format("record {}", with_commas(static_cast<std::int64_t>(record))));
-}
-
 const ColumnTable& table_of_places(const OpenedFile& file, const Column& placed) {
   const auto found = std::find_if(file.shard.columns.begin(), file.shard.columns.end(),
                                   [&](const ColumnTable& table) { return table.column.name == placed.places; });
@@ -82,40 +77,10 @@ const ColumnTable& table_of_places(const OpenedFile& file, const Column& placed)
   return *found;
 }
 
-/// The places of the records in `range`, each in its sequence.
-std::vector<std::int64_t> read_places(const OpenedFile& file, const ColumnTable& where, RecordRange range) {
-  const std::vector<std::int64_t>&begin = where.begin, &tokens = file.shard.record_begin;
-  for (const ValueTable::Stretch& stretch : where.values.stretches) {
-    if (stretch.type < ValueType::f16) continue;
-    throw Error(
-        ErrorCode::bad_data,
-        fmt::format("the column '{}' holds floating-point numbers; positions are whole numbers, from 0", where.column.name),
-        file.input.name);
-  }
-  const std::int64_t first = begin[range.first], count = begin[range.last] - first;
-  std::vector<std::int64_t> places(static_cast<std::size_t>(count));
-  where.values.read(first, count, ValueType::i64, reinterpret_cast<std::byte*>(places.data()));
-  for (std::size_t record = range.first; record < range.last; ++record) {
-    const std::int64_t length = tokens[record + 1] - tokens[record];
-    for (std::int64_t i = begin[record]; i < begin[record + 1]; ++i) {
-      const std::int64_t place = places[static_cast<std::size_t>(i - first)];
-      if (place >= 0 && place < length) continue;
-      fail_record(file, record,
-                  fmt::format("{}[{}] is {}; it is a position in a sequence of {} tokens", where.column.name,
-                              with_commas(i - begin[record]), place, with_commas(length)));
-    }
-  }
-  return places;
-}
-
 ColumnFacts scan_placed(const OpenedFile& file, const ColumnTable& table, RecordRange range, const FingerprintKeys& keys) {
   const ColumnTable& where = table_of_places(file, table.column);
-  for (std::size_t record = range.first; record < range.last; ++record) {
-    const std::int64_t own = table.begin[record + 1] - table.begin[record],
-                       places = where.begin[record + 1] - where.begin[record];
-    if (own != places) fail_record(file, record, unequal_lists(table.column.name, own, where.column.name, places));
-  }
-  const std::vector<std::int64_t> places = read_places(file, where, range);
+  check_equal_lists(table, where, range.first, range.last, file.input.name);
+  const std::vector<std::int64_t> places = read_places(where, file.shard.record_begin, range.first, range.last, file.input.name);
   ColumnFacts facts;
   std::size_t record = range.first;
   std::int64_t at = table.begin[range.first];

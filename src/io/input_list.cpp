@@ -115,7 +115,8 @@ fs::path normal(const std::string& argument) {
 /// Could X.WORD.npy beside X hold token ids, for all that its name, its header and the options say?
 bool may_hold_tokens(const std::string& path, const std::string& shown, const ReadOptions& options) {
   const std::string column = column_of_name(path);
-  if (is_aligned_name(column) || is_named(options.columns, column)) return false;
+  if (is_aligned_name(column) || is_named(options.columns, column) || is_placed_name(column, options.positions_columns))
+    return false;
   try {
     const NpyHeader header = read_npy_header(File(path, File::Mode::read, shown));
     const bool whole_numbers = holds_numbers(header) && header.descr.find_first_of("iu") != std::string::npos;

@@ -29,6 +29,8 @@ const std::vector<Files>& kinds() {
     ReadOptions with_columns;
     with_columns.columns.which = ColumnChoice::Which::all;
     with_columns.null_row = NullRow::drop;
+    ReadOptions with_positions = with_columns;
+    with_positions.positions_columns = {"at_places"};
     return std::vector<Files>{
         {{"x.bin", "x.idx"}, {}},
         {{"x.jsonl"}, {}},
@@ -46,6 +48,7 @@ const std::vector<Files>& kinds() {
         {{"x.arrow"}, with_columns},
         {{"x.parquet"}, with_columns},
         {{"state.json", "data.arrow", "indices.arrow"}, with_columns},  // the folder of save_to_disk
+        {{"x.npy", "x.attention_mask.npy", "x.at_places.npy", "x.at_values.npy"}, with_positions},
     };
   }();
   return kKinds;

@@ -25,10 +25,10 @@ def framed(kind, parts):
     return bytes([kind]) + b"".join(len(part).to_bytes(2, "little") + part for part in parts[:-1]) + parts[-1]
 
 
-def npy(dtype, values):
-    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': ({len(values)},), }}".ljust(117) + "\n"
+def npy(dtype, values, shape=None):
+    header = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape or (len(values),)}, }}".ljust(117) + "\n"
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode() + b"".join(
-        value.to_bytes(int(dtype[2:]), "little", signed=True) for value in values)
+        value.to_bytes(int(dtype[2:]), "little", signed=dtype[1] != "u") for value in values)
 
 
 def bare(path):
@@ -94,6 +94,10 @@ with tempfile.TemporaryDirectory() as scratch:
         data = next(pathlib.Path(scratch, "rows-back").rglob("*.arrow")).read_bytes()
         state = b'{"_data_files": [{"filename": "data.arrow"}], "_indices_data_files": [{"filename": "indices.arrow"}]}'
         (readers / "indices").write_bytes(framed(len(KINDS) + 4, [state, data, data]))
+
+    lists = [npy("<u2", [1, 2, 3, 4, 5, 6], (2, 3)), npy("|u1", [1, 1, 0, 0, 1, 1], (2, 3)), npy("<i2", [0, 2, 0, 1], (2, 2)),
+             npy("<i4", [7, 8, 9, 10], (2, 2))]
+    (readers / "side-lists").write_bytes(framed(len(KINDS) + 5, lists))
 
     documents = pathlib.Path(out, "documents")
     documents.mkdir(parents=True, exist_ok=True)

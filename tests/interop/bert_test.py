@@ -5,6 +5,7 @@ import collections
 import json
 import pathlib
 import random
+import struct
 import sys
 import tempfile
 
@@ -222,6 +223,101 @@ def formats_agree(folder):
     assert plain["plain"] == plain["padded"]
 
 
+def write_npy(path, descr, rows):
+    """Rows of equal lengths, or plain numbers, without numpy."""
+    code = {"<i4": "<i", ">i2": ">h", "|u1": "B", "<i8": "<q", "<f4": "<f"}[descr]
+    shape = (len(rows), len(rows[0])) if isinstance(rows[0], list) else (len(rows),)
+    values = [value for row in rows for value in row] if len(shape) == 2 else rows
+    head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head
+                     + b"".join(struct.pack(code, value) for value in values))
+    return path
+
+
+def filled(record, tokens, entries):
+    """As published data have it: sequences padded to one length at the end, lists filled up with zeros of weight 0."""
+    room, fill = tokens - len(record["input_ids"]), entries - len(record["masked_lm_ids"])
+    return {
+        **record, "input_ids": record["input_ids"] + [0] * room, "token_type_ids": record["token_type_ids"] + [0] * room,
+        "attention_mask": [1] * len(record["input_ids"]) + [0] * room,
+        "masked_lm_positions": record["masked_lm_positions"] + [0] * fill, "masked_lm_ids": record["masked_lm_ids"] + [0] * fill,
+        "masked_lm_weights": [1.0] * len(record["masked_lm_ids"]) + [0.0] * fill,
+    }
+
+
+TYPES = {"input_ids": "<i4", "attention_mask": "|u1", "token_type_ids": "|u1", "masked_lm_positions": "<i4", "masked_lm_ids": "<i8",
+         "masked_lm_weights": "<f4", "next_sentence_labels": "|u1"}
+
+
+def write_arrays(folder, records, types=TYPES):
+    """An array for every field: a.npy has the ids."""
+    for name in records[0]:
+        write_npy(folder / ("a.npy" if name == "input_ids" else f"a.{name}.npy"), types[name], [record[name] for record in records])
+    return folder
+
+
+def arrays(folder):
+    """The arrays of published data, with padding at the end or anywhere, give the bytes that the same data give as JSON lines; what
+    fills the lists up reaches no row of the preset."""
+    records = make_records(150, 9)
+    made = {"filled": [filled(record, ROW, 12) for record in records], "scattered": [filled(record, ROW, 12) for record in records]}
+    draw = random.Random(10)
+    for record in made["scattered"]:  # the padding comes anywhere, and some masked tokens are in it
+        order = sorted(range(ROW), key=lambda i: (i if record["attention_mask"][i] else draw.randrange(ROW)))
+        for name in ("input_ids", "token_type_ids", "attention_mask"):
+            record[name] = [record[name][i] for i in order]
+        record["masked_lm_positions"] = [order.index(place) for place in record["masked_lm_positions"]]
+        record["attention_mask"][record["masked_lm_positions"][0]] = draw.randrange(2)
+    plain = folder / "plain"
+    run(TOOL, "pack", write_jsonl(folder / "in" / "a.jsonl", records), "-o", plain, "-L", ROW, "-q", "-K", 3, "--for", "bert")
+    for kind, padded_records in made.items():
+        inputs = [write_arrays(folder / kind, padded_records), write_jsonl(folder / f"{kind}-lines" / "a.jsonl", padded_records)]
+        flat = {**TYPES, "masked_lm_positions": ">i2", "token_type_ids": "<i8"}
+        inputs += [write_arrays(folder / f"{kind}-big", padded_records, flat), folder / kind / "a.npy"]
+        for preset in ("bert", "native"):
+            trees = []
+            for number, source in enumerate(inputs):
+                out = folder / f"{kind}-{number}-{preset}"
+                run(TOOL, "pack", source, "-o", out, "-L", ROW, "-q", "-K", 3, "--for", preset, "--positions-columns",
+                    "masked_lm_positions")
+                run(TOOL, "verify", out, "--against", source)
+                trees.append(tree(out))
+            assert all(one == trees[1] for one in trees), (kind, preset)
+            manifests = [json.loads(next((folder / f"{kind}-{number}-{preset}").rglob("manifest.json")).read_text())
+                         for number in range(len(inputs))]
+            for key in ("columns", "loss", "removed", "fingerprint", "widths"):
+                assert all(one.get(key) == manifests[1].get(key) for one in manifests), (kind, preset, key)
+            assert (manifests[0]["removed"]["padding"]["loss_tokens"] > 0) == (kind == "scattered")
+            if (kind, preset) == ("filled", "bert"):
+                assert {name: data for name, data in trees[0].items() if name.startswith("train-")} == {
+                    name: data for name, data in tree(plain).items() if name.startswith("train-")}
+    # Tokens in one row, cut by lengths: lists are rows for each sequence all the same.
+    cut_by_lengths = [{name: values for name, values in filled(record, len(record["input_ids"]), 12).items() if name != "attention_mask"}
+                      for record in records]
+    for name in cut_by_lengths[0]:
+        per_token = name in ("input_ids", "token_type_ids")
+        values = [record[name] for record in cut_by_lengths]
+        write_npy(folder / "flat" / ("a.npy" if name == "input_ids" else f"a.{name}.npy"), TYPES[name],
+                  [value for row in values for value in row] if per_token else values)
+    write_npy(folder / "flat" / "a.lengths.npy", "<i8", [len(record["input_ids"]) for record in records])
+    for preset in ("bert", "native"):
+        sources = folder / "flat", write_jsonl(folder / "flat-lines" / "a.jsonl", cut_by_lengths)
+        for source in sources:
+            run(TOOL, "pack", source, "-o", folder / f"{source.parent.name}-{source.name}-{preset}", "-L", 30, "-q", "--for", preset,
+                "--positions-columns", "masked_lm_positions", "--overlong", "split")
+        a, b = (tree(folder / f"{source.parent.name}-{source.name}-{preset}") for source in sources)
+        assert a == b
+    # Nobody says what fills the lists up.
+    (folder / "filled" / "a.masked_lm_weights.npy").unlink()
+    text = run(TOOL, "pack", folder / "filled", "-o", folder / "none", "-L", ROW, "-q", "--for", "bert", expect=3)
+    first = next(i for i, record in enumerate(records) if len(record["masked_lm_ids"]) < 12)
+    entry = len(records[first]["masked_lm_ids"])
+    assert f"a.masked_lm_positions.npy: record {first}: masked_lm_positions[{entry}] is 0 behind" in text, text
+    assert "masked_lm_weights" in text
+    run(TOOL, "scan", folder / "filled")  # which carries no lists
+
+
 def partners(folder):
     """Lists that go with the positions by their name or by equal lengths are cut with them; others stay whole."""
     records = make_records(60, 7, longest=120)
@@ -288,7 +384,7 @@ def refusals(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         try:
-            {case.__name__: case for case in (fields, cuts, native, formats_agree, partners, refusals)}[CASE](pathlib.Path(name))
+            {case.__name__: case for case in (fields, cuts, native, formats_agree, arrays, partners, refusals)}[CASE](pathlib.Path(name))
         except ModuleNotFoundError as missing:
             print(f"skipped: {missing}")
             sys.exit(77)

@@ -124,9 +124,7 @@ class RunReader {
       return;
     }
     if (entries.count != ids.count) {
-      list.name().fail(fmt::format("{} has {} values for {} token ids; --columns {}:list carries it as a list of its own length",
-                                   list.name().column, with_commas(entries.count), with_commas(ids.count), list.name().column),
-                       row);
+      list.name().fail(unequal_to_ids(list.name().column, entries.count, ids.count), row);
     }
     // The same pieces as of the ids.
     std::int64_t done = 0;

@@ -108,7 +108,7 @@ OpenedShard open_datatrove(const InputFile& file, const ReadOptions& options, co
     shard.files.push_back(metadata_file.path);
   }
   const InputFile loss = sibling(file, "", ".loss");
-  take_side_columns(shard, file, options, {}, exists(loss) ? std::optional(loss) : std::nullopt);
+  take_side_columns(shard, file, options, context, {}, exists(loss) ? std::optional(loss) : std::nullopt);
   return shard;
 }
 

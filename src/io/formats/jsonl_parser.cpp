@@ -330,9 +330,7 @@ class BlockParser {
       }
       const std::size_t count = values.size() - states_[c].first;
       if (column.kind == ColumnKind::token && count != ids) {
-        throw LineFault{fmt::format("{} has {} values for {} token ids; --columns {}:list carries it as a list of its own length",
-                                    column.name, with_commas(static_cast<std::int64_t>(count)),
-                                    with_commas(static_cast<std::int64_t>(ids)), column.name)};
+        throw LineFault{unequal_to_ids(column.name, static_cast<std::int64_t>(count), static_cast<std::int64_t>(ids))};
       }
       if (is_listed(column)) values.lengths.push_back(static_cast<std::int64_t>(count));
     }

@@ -126,7 +126,7 @@ OpenedShard open_llmc(const InputFile& file, const ReadOptions& options, const O
                       file.name, with_commas(shard.record_begin[1]), *begin_id));
     }
   }
-  take_side_columns(shard, file, options);
+  take_side_columns(shard, file, options, context);
   return shard;
 }
 

@@ -279,7 +279,7 @@ void check_not_floats(const Index& index, const TokenTable& ids) {
 
 bool matches_megatron(const FormatProbe& probe) { return probe.replaced(".bin", ".idx"); }
 
-OpenedShard open_megatron(const InputFile& file, const ReadOptions& options, const OpenContext&) {
+OpenedShard open_megatron(const InputFile& file, const ReadOptions& options, const OpenContext& context) {
   if (file.path.ends_with(".idx")) {
     throw Error(ErrorCode::io, fmt::format("{} is not there beside it", sibling(file, ".idx", ".bin").name), file.name);
   }
@@ -310,7 +310,7 @@ OpenedShard open_megatron(const InputFile& file, const ReadOptions& options, con
                 file.name, fmt::format("byte {}", with_commas(data_bytes)));
   }
   if (index.code == 7 && !options.dtype) check_not_floats(index, shard.ids);
-  take_side_columns(shard, file, options);
+  take_side_columns(shard, file, options, context);
   return shard;
 }
 

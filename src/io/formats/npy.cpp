@@ -55,7 +55,7 @@ OpenedShard open_npy(const InputFile& file, const ReadOptions& options, const Op
   } else {
     cut_flat(shard, file, options, context);
   }
-  take_side_columns(shard, file, options, header.shape);
+  take_side_columns(shard, file, options, context, header.shape);
   return shard;
 }
 

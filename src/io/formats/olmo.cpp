@@ -31,7 +31,7 @@ OpenedShard open_olmo(const InputFile& file, const ReadOptions& options, const O
   shard.ids = open_ids(file, 0, options.dtype.value_or(IdType::u16));  // dolma's own default
   shard.files = {file.path};
   cut_flat(shard, file, options, context);
-  take_side_columns(shard, file, options, {}, labels_mask_of(file));
+  take_side_columns(shard, file, options, context, {}, labels_mask_of(file));
   return shard;
 }
 

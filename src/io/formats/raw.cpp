@@ -14,7 +14,7 @@ OpenedShard open_flat(const InputFile& file, IdType type, const ReadOptions& opt
   shard.ids = open_ids(file, 0, type);
   shard.files = {file.path};
   cut_flat(shard, file, options, context);
-  take_side_columns(shard, file, options);
+  take_side_columns(shard, file, options, context);
   return shard;
 }
 }  // namespace

@@ -139,10 +139,122 @@ TEST_CASE("an attention mask beside flat ids takes padding out of them and of th
   CHECK(scanned.padding.loss_tokens == expected.padding.loss_tokens);
   CHECK(scanned.loss_tokens == expected.loss_tokens);
 
+  // --limit reads no further, of the padding either.
+  ReadOptions two;
+  two.limit = 2;
+  CHECK(opener.open({folder.path("a.npy")}, two).padding.tokens == 2);
+  CHECK(opener.open({folder.path("a.npy")}, two).padding.loss_tokens == 1);
+  CHECK(opener.open({folder.path("a.npy")}, two).totals.fingerprint == opener.open({lines}, two).totals.fingerprint);
+  two.columns = parse_column_choice("aligned,labels:list");  // a list is whole, whatever the mask says
+  CHECK(opener.open({folder.path("a.npy")}, two).totals.fingerprint == opener.open({lines}, two).totals.fingerprint);
+
   folder.write("a.attention_mask.npy", npy_file<std::uint8_t>("|u1", {3, 3}, {1, 1, 0, 0, 2, 1, 0, 0, 0}));
   CHECK(contains(opener.failure({folder.path("a.npy")}).what, "a.attention_mask.npy: element 4: 2; expected 0 or 1"));
   folder.write("a.attention_mask.npy", list_of<std::uint8_t>("|u1", {1, 1, 0}));
   CHECK(contains(opener.failure({folder.path("a.npy")}).what, "for each token of a.npy"));
+}
+
+/// The values of a list column, of every sequence.
+template <class T>
+std::vector<std::vector<T>> lists_of(const SequenceSource& source, std::size_t column) {
+  std::vector<SequenceId> all(static_cast<std::size_t>(source.index().sequences()));
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<SequenceId>(i);
+  const ColumnValues values = source.read_values(column, all);
+  const std::vector<T> flat = typed<T>(values.bytes);
+  std::vector<std::vector<T>> lists;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    lists.emplace_back(flat.begin() + values.begin[i], flat.begin() + values.begin[i + 1]);
+  return lists;
+}
+
+using Lists = std::vector<std::vector<std::int32_t>>;
+
+TEST_CASE("an array of a row for each sequence is a list of equal length for each") {
+  const TempFolder folder;
+  ShardOpener opener;
+  const std::string path = write_npy<std::uint16_t>(folder, "a", "<u2", kThree);
+  folder.write("a.spans.npy", npy_file<std::int16_t>(">i2", {3, 2}, {0x0100, 0x0200, 0x0300, 0x0400, 0x0500, 0x0600}));
+  CHECK(opener.open({path}).source->columns().empty());  // lists are carried on request
+  CHECK(opener.open({path}).not_carried == std::vector<std::string>{"spans"});
+  ReadOptions options;
+  options.columns = parse_column_choice("aligned,spans");
+  const ScannedSource scanned = opener.open({folder.path("")}, options);
+  REQUIRE(scanned.source->columns().size() == 1);
+  CHECK(scanned.source->columns()[0].kind == ColumnKind::list);
+  CHECK(typed<std::uint8_t>(scanned.source->read_values(0, std::vector<SequenceId>{2, 0}).bytes) ==
+        std::vector<std::uint8_t>{5, 6, 1, 2});
+  const std::string lines = folder.write("b.jsonl",
+                                         "{\"input_ids\":[5,6,7],\"spans\":[1,2]}\n{\"input_ids\":[8],\"spans\":[3,4]}\n"
+                                         "{\"input_ids\":[9,10],\"spans\":[5,6]}\n");
+  CHECK(scanned.totals.fingerprint == opener.open({lines}, options).totals.fingerprint);
+  options.limit = 1;
+  CHECK(opener.open({path}, options).source->value_count(0, 0) == 2);
+
+  // As long as the ids in every sequence: a value a token, as in any format, unless it is said to be a list.
+  const std::string equal = write_npy<std::uint16_t>(folder, "e", "<u2", {{1, 2}, {3, 4}});
+  folder.write("e.spans.npy", npy_file<std::uint8_t>("|u1", {2, 2}, {1, 2, 3, 4}));
+  options = {};
+  options.columns = parse_column_choice("aligned,spans");
+  CHECK(opener.open({equal}, options).source->columns()[0].kind == ColumnKind::token);
+  CHECK(tokens_of<std::uint8_t>(*opener.open({equal}, options).source, 0, 1) == std::vector<std::uint8_t>{3, 4});
+  options.columns = parse_column_choice("aligned,spans:list");
+  CHECK(opener.open({equal}, options).source->columns()[0].kind == ColumnKind::list);
+
+  // A list where a value a token is due.
+  folder.write("a.labels.npy", npy_file<std::int32_t>("<i4", {3, 2}, {1, 2, 3, 4, 5, 6}));
+  CHECK(contains(opener.failure({path}).what,
+                 "a.labels.npy: record 0: labels has 2 values for 3 token ids; --columns labels:list carries it"));
+  folder.write("a.labels.npy", npy_file<std::int32_t>("<i4", {3, 0}, std::vector<std::int32_t>()));
+  CHECK(contains(opener.failure({path}).what, "labels has 0 values for 3 token ids"));
+}
+
+TEST_CASE("arrays of positions go with their tokens, and nothing is guessed of what fills them up") {
+  const TempFolder folder;
+  ShardOpener opener;
+  ReadOptions options;
+  options.positions_columns = {"masked_positions"};
+  const std::string path = folder.write("a.npy", npy_file<std::uint16_t>("<u2", {3, 4}, {1, 2, 3, 0, 0, 5, 6, 7, 8, 0, 0, 0}));
+  folder.write("a.attention_mask.npy", npy_file<std::uint8_t>("|u1", {3, 4}, {1, 1, 1, 0, 0, 1, 1, 1, 1, 0, 0, 0}));
+  folder.write("a.masked_positions.npy", npy_file<std::uint8_t>("|u1", {3, 2}, {0, 2, 1, 3, 0, 3}));
+  folder.write("a.masked_ids.npy", npy_file<std::int32_t>("<i4", {3, 2}, {10, 11, 12, 13, 14, 15}));
+  const ScannedSource scanned = opener.open({folder.path("")}, options);
+  const SequenceSource& source = *scanned.source;
+  REQUIRE(source.columns().size() == 2);
+  CHECK((source.columns()[1] ==
+         Column{"masked_positions", ColumnKind::list, ValueType::i32, Alignment::plain, "masked_positions"}));
+  CHECK(lists_of<std::int32_t>(source, 1) == Lists{{0, 2}, {0, 2}, {0}});
+  CHECK(lists_of<std::uint8_t>(source, 0) == std::vector<std::vector<std::uint8_t>>{{10, 11}, {12, 13}, {14}});
+  CHECK(scanned.padding.loss_tokens == 1);
+  CHECK(scanned.loss_tokens == 5);
+  const std::string lines =
+      folder.write("b.jsonl",
+                   "{\"input_ids\":[1,2,3,0],\"attention_mask\":[1,1,1,0],\"masked_positions\":[0,2],\"masked_ids\":[10,11]}\n"
+                   "{\"input_ids\":[0,5,6,7],\"attention_mask\":[0,1,1,1],\"masked_positions\":[1,3],\"masked_ids\":[12,13]}\n"
+                   "{\"input_ids\":[8,0,0,0],\"attention_mask\":[1,0,0,0],\"masked_positions\":[0,3],\"masked_ids\":[14,15]}\n");
+  CHECK(scanned.totals.fingerprint == opener.open({lines}, options).totals.fingerprint);
+  CHECK(scanned.padding.loss_tokens == opener.open({lines}, options).padding.loss_tokens);
+  ReadOptions two = options;
+  two.limit = 2;
+  CHECK(opener.open({path}, two).totals.fingerprint == opener.open({lines}, two).totals.fingerprint);
+  CHECK(lists_of<std::int32_t>(*opener.open({path}, two).source, 1) == Lists{{0, 2}, {0, 2}});
+
+  const auto refused = [&](const std::string& part) {
+    const ShardOpener::Failure failed = opener.failure({path}, options);
+    CHECK(failed.code == ErrorCode::bad_data);
+    CHECK(contains(failed.what, part));
+  };
+  folder.write("a.masked_positions.npy", npy_file<std::uint8_t>("|u1", {3, 2}, {0, 2, 1, 0, 0, 0}));
+  refused("a.masked_positions.npy: record 1: masked_positions[1] is 0 behind 1");
+  refused("A column masked_weights tells");
+  folder.write("a.masked_weights.npy", npy_file<float>("<f4", {3, 2}, {1, 1, 1, 0, 1, 0}));
+  CHECK(lists_of<std::int32_t>(*opener.open({path}, options).source, 1) ==
+        Lists{{0, 2}, {0}, {0, 0}});  // token 0 of record 1 is gone
+  folder.write("a.masked_positions.npy", npy_file<std::uint8_t>("|u1", {3, 2}, {0, 2, 1, 4, 0, 0}));
+  refused("a.npy: record 1: masked_positions[1] is 4; it is a position in a sequence of 4 tokens");
+  folder.write("a.masked_positions.npy", npy_file<float>("<f4", {3, 2}, {0, 2, 1, 3, 0, 0}));
+  refused("holds floating-point numbers; positions are whole numbers");
+  folder.write("a.masked_positions.npy", npy_file<std::uint8_t>("|u1", {3, 3}, {0, 1, 2, 1, 2, 3, 0, 1, 2}));
+  refused("masked_ids has 2 values for 3 of masked_positions");
 }
 
 TEST_CASE("a column file that does not fit is named with its data file and what helps") {
@@ -197,13 +309,16 @@ TEST_CASE("a file beside another one is its column where it cannot hold token id
     }
     return all;
   };
-  const auto refused = [&](const std::string& argument, const ReadOptions& options = {}) {
+  const auto refused_as = [&](const std::string& argument, const std::string& column, const ReadOptions& options = {}) {
     try {
       list_inputs({argument}, options);
       return false;
     } catch (const Error& error) {
-      return error.code() == ErrorCode::usage && contains(error.what(), "--columns aligned,other carries it along");
+      return error.code() == ErrorCode::usage && contains(error.what(), "--columns aligned," + column + " carries it along");
     }
+  };
+  const auto refused = [&](const std::string& argument, const ReadOptions& options = {}) {
+    return refused_as(argument, "other", options);
   };
   const std::string data = write_npy<std::uint16_t>(folder, "a", "<u2", kThree);
   const std::string all = folder.path(""), glob = folder.path("*");
@@ -234,6 +349,17 @@ TEST_CASE("a file beside another one is its column where it cannot hold token id
   ReadOptions grouped;
   grouped.group_column = "other";
   CHECK(names({all}, grouped) == "a.npy+labels ");
+
+  // BERT's lists, and those that go with --positions-columns, are no token ids.
+  const TempFolder lists;
+  write_npy<std::uint16_t>(lists, "b", "<u2", kThree);
+  lists.write("b.masked_lm_ids.npy", npy_file<std::int32_t>("<i4", {3, 2}, {1, 2, 3, 4, 5, 6}));
+  CHECK(names({lists.path("")}) == "b.npy+masked_lm_ids ");
+  lists.write("b.cut_places.npy", npy_file<std::int32_t>("<i4", {3, 2}, {0, 0, 0, 0, 0, 0}));
+  CHECK(refused_as(lists.path(""), "cut_places"));
+  ReadOptions with_positions;
+  with_positions.positions_columns = {"cut_places"};
+  CHECK(names({lists.path("")}, with_positions) == "b.npy+cut_places+masked_lm_ids ");
 }
 
 }  // namespace
