@@ -145,8 +145,9 @@ with tempfile.TemporaryDirectory() as scratch:
             ["hf", "--for", "hf", "--as", "arrow", "--columns", "labels"],
             ["trl", "--for", "trl", "--as", "parquet", "--columns", "labels"],
             ["bert", "--for", "bert", "--as", "parquet"],
-            ["megatron", "--for", "megatron", "--eos-id", "4", "--columns", "none"]]:
-        source = masked if name == "bert" else jsonl
+            ["megatron", "--for", "megatron", "--eos-id", "4", "--columns", "none"],
+            ["index", "--as", "index"]]:
+        source = {"bert": masked, "index": f"{scratch}/megatron"}.get(name, jsonl)
         try:
             run(shardpack, "pack", source, "-L", "5", "--overlong", "truncate", *options, "-o", f"{scratch}/folder-{name}")
         except subprocess.CalledProcessError:

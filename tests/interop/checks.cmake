@@ -13,6 +13,11 @@ add_test(NAME interop_masks COMMAND ${SHARDPACK_PYTHON} ${interop}/verify_oracle
 set_tests_properties(interop_masks PROPERTIES SKIP_RETURN_CODE 77)
 add_test(NAME interop_certificate COMMAND ${SHARDPACK_PYTHON} ${interop}/certificate_test.py $<TARGET_FILE:shardpack_tool>)
 
+# What docs/formats.md shows as a reader of pack --as index.
+add_test(NAME interop_index COMMAND ${SHARDPACK_PYTHON} ${interop}/index_test.py $<TARGET_FILE:shardpack_tool>
+  ${PROJECT_SOURCE_DIR}/data/generate.py ${PROJECT_SOURCE_DIR}/docs/formats.md)
+set_tests_properties(interop_index PROPERTIES SKIP_RETURN_CODE 77)
+
 add_test(NAME interop_columns COMMAND ${SHARDPACK_PYTHON} ${interop}/columns_test.py $<TARGET_FILE:shardpack_tool>)
 
 # The whole tool from outside: a ctest entry for each case, so that they run side by side.

@@ -130,8 +130,15 @@ TEST_CASE("without a source that can be read where it lies there is no seq_begin
   CHECK(index.verify(false).issues.empty());
 }
 
-TEST_CASE("ids may be big-endian") {
+TEST_CASE("a sequence with padding inside lies nowhere together, and ids may be big-endian") {
   Index index;
+  write_npy<std::uint16_t>(index.folder, "holes/a", "<u2", {{1, 2, 3, 4}, {5, 6, 0}});
+  index.folder.write("holes/a.attention_mask.npy", npy_file<std::uint8_t>("|u1", {7}, {1, 0, 1, 1, 1, 1, 0}));
+  index.options.packer = "sequential";
+  CHECK(index.pack("holes").tokens == 5);
+  CHECK(index.values<std::int64_t>("seq_begin") == std::vector<std::int64_t>{-1, 68});
+  CHECK(verify(index.out(), {.against = {index.folder.path("holes")}}, index.context()).issues.empty());
+
   index.folder.write("big/a.npy", npy_file<std::uint16_t>(">u2", {1, 2}, {0x0100, 0x0200}));
   CHECK(index.pack("big").sources[0].ids_dtype == ">u2");
   CHECK(verify(index.out(), {.against = {index.folder.path("big")}}, index.context()).issues.empty());
