@@ -53,6 +53,8 @@ class SequenceIndex {
 
   /// O(log files).
   SequencePlace place(SequenceId sequence) const;
+  /// The file of a sequence alone, without a look at its boundaries. O(log files).
+  std::int32_t file_of(SequenceId sequence) const;
 
   /// Values of the group column, ascending, and the place of each sequence's own among them; -1 for a record that has none.
   void set_groups(std::vector<GroupKey> keys, std::vector<std::int32_t> groups);

@@ -4,10 +4,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <type_traits>
+#include <utility>
 
 #include "base/hash.h"
 #include "base/rng.h"
 #include "core/column_values.h"
+#include "core/id_loops.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -39,12 +42,14 @@ Fingerprint Fingerprint::from_hex(const std::string& text) {
 FingerprintKeys::FingerprintKeys(std::int64_t longest_sequence, std::string_view column) {
   const OddPair key = draw(RandomPurpose::column_key, hash64(column));
   column_ = {key.low, key.high};
-  std::vector<Key> positions(static_cast<std::size_t>(std::clamp<std::int64_t>(longest_sequence, 0, kMaxTablePositions)));
-  for (std::size_t position = 0; position < positions.size(); ++position) {
+  const auto positions = static_cast<std::size_t>(std::clamp<std::int64_t>(longest_sequence, 0, kMaxTablePositions));
+  Table table{std::vector<std::uint64_t>(positions + 1), std::vector<std::uint64_t>(positions + 1)};
+  for (std::size_t position = 0; position < positions; ++position) {
     const OddPair pair = draw(RandomPurpose::position_key, position);
-    positions[position] = {pair.low, pair.high};
+    table.low[position] = pair.low;
+    table.high[position] = pair.high;
   }
-  positions_ = std::make_shared<const std::vector<Key>>(std::move(positions));
+  table_ = std::make_shared<const Table>(std::move(table));
 }
 
 FingerprintKeys FingerprintKeys::of_column(std::string_view column) const {
@@ -57,13 +62,20 @@ FingerprintKeys FingerprintKeys::of_column(std::string_view column) const {
 template <class Value>
 Fingerprint FingerprintKeys::sum(SequenceId record, std::int64_t first_position, std::span<const Value> values) const {
   Fingerprint total;
-  const std::int64_t in_table = std::clamp<std::int64_t>(static_cast<std::int64_t>(positions_->size()) - first_position, 0,
-                                                         static_cast<std::int64_t>(values.size()));
-  const Key* const keys = positions_->data() + (in_table > 0 ? first_position : 0);
-  for (std::int64_t i = 0; i < in_table; ++i) {
-    const std::uint64_t value = fingerprint_value(values[static_cast<std::size_t>(i)]) + 1;
-    total.low += keys[i].low * value;
-    total.high += keys[i].high * value;
+  const std::int64_t in_table =
+      std::clamp<std::int64_t>(table_->positions() - first_position, 0, static_cast<std::int64_t>(values.size()));
+  const std::int64_t first_key = in_table > 0 ? first_position : 0;
+  const std::uint64_t* const low = table_->low.data() + first_key;
+  const std::uint64_t* const high = table_->high.data() + first_key;
+  if constexpr (std::is_same_v<Value, std::uint16_t> || std::is_same_v<Value, std::uint32_t>) {
+    const KeySums sums = key_sums(low, high, values.first(static_cast<std::size_t>(in_table)));
+    total = {sums.low, sums.high};
+  } else {
+    for (std::int64_t i = 0; i < in_table; ++i) {
+      const std::uint64_t value = fingerprint_value(values[static_cast<std::size_t>(i)]) + 1;
+      total.low += low[i] * value;
+      total.high += high[i] * value;
+    }
   }
   for (std::int64_t i = in_table; i < static_cast<std::int64_t>(values.size()); ++i) {
     const OddPair key = draw(RandomPurpose::position_key, static_cast<std::uint64_t>(first_position + i));

@@ -65,11 +65,16 @@ class FingerprintKeys {
   struct Key {
     std::uint64_t low, high;
   };
+  /// Of the positions, each lane on its own; one more entry than positions, as key_sums() wants it.
+  struct Table {
+    std::vector<std::uint64_t> low, high;
+    std::int64_t positions() const { return static_cast<std::int64_t>(low.size()) - 1; }
+  };
   template <class Value>
   Fingerprint sum(SequenceId record, std::int64_t first_position, std::span<const Value> values) const;
 
   Key column_{};
-  std::shared_ptr<const std::vector<Key>> positions_;
+  std::shared_ptr<const Table> table_;
 };
 
 /// The keys of a dataset's ids and of each of its columns.

@@ -84,13 +84,20 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
       block.slot_begin.push_back(block.slot_begin.back() + row_slots(items, assignment, row));
   }
   block.ids.resize(static_cast<std::size_t>(block.slots()) * static_cast<std::size_t>(info(id_type).bytes));
+  // Fetched before they are looked at: they lie all over memory, which answers many such questions at once.
+  std::vector<Item> chosen;
+  for (std::int64_t row = first_row; row < first_row + rows; ++row) {
+    for (const std::int32_t i : assignment.row(row)) chosen.push_back(items[static_cast<std::size_t>(i)]);
+  }
+  auto next = chosen.begin();
   for (std::int64_t row = 0; row < rows; ++row) {
     std::int64_t at = block.slots_before(row);
-    for (const std::int32_t i : assignment.row(first_row + row)) {
-      const Item& item = items[static_cast<std::size_t>(i)];
-      const SequencePlace place = index.place(item.sequence);
-      block.segments.push_back({.file = place.file,
-                                .record = place.record,
+    const auto end = next + std::ssize(assignment.row(first_row + row));
+    for (; next != end; ++next) {
+      const Item& item = *next;
+      const std::int32_t file = index.file_of(item.sequence);
+      block.segments.push_back({.file = file,
+                                .record = item.sequence - index.first_sequence(file),
                                 .first_token = item.first_token,
                                 .tokens = item.tokens,
                                 .slots = item.slots + unslotted,

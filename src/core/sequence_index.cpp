@@ -29,15 +29,19 @@ void SequenceIndex::set_loss_places(std::vector<std::uint32_t> places) {
   loss_places_ = std::move(places);
 }
 
-SequencePlace SequenceIndex::place(SequenceId sequence) const {
+std::int32_t SequenceIndex::file_of(SequenceId sequence) const {
   ensure(0 <= sequence && sequence < sequences(), "the sequence exists");
   // The first file that begins after the sequence; the one before it holds it, files without records passed over.
   const auto after = std::upper_bound(first_sequence_.begin(), first_sequence_.end(), sequence);
-  const auto file = static_cast<std::size_t>(after - first_sequence_.begin() - 1);
-  const std::int64_t record = sequence - first_sequence_[file];
-  const std::vector<std::int64_t>& begin = files_[file].record_begin;
+  return static_cast<std::int32_t>(after - first_sequence_.begin() - 1);
+}
+
+SequencePlace SequenceIndex::place(SequenceId sequence) const {
+  const std::int32_t file = file_of(sequence);
+  const std::int64_t record = sequence - first_sequence(file);
+  const std::vector<std::int64_t>& begin = files_[static_cast<std::size_t>(file)].record_begin;
   const std::int64_t first_token = begin[static_cast<std::size_t>(record)];
-  return {static_cast<std::int32_t>(file), record, first_token, begin[static_cast<std::size_t>(record) + 1] - first_token};
+  return {file, record, first_token, begin[static_cast<std::size_t>(record) + 1] - first_token};
 }
 
 }  // namespace shardpack

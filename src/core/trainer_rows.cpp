@@ -232,8 +232,15 @@ class Conversion {
   }
 
   ListValues convert_ids(const OutputColumn& column) {
-    const bool whole = block_.row_tokens == rules_.row_tokens && !rules_.preset->ragged;
-    if (whole && info(column.type).bytes == info(block_.id_type).bytes) return {row_begin_, std::move(block_.ids)};
+    if (const auto bytes = static_cast<std::size_t>(info(column.type).bytes);
+        info(block_.id_type).bytes == info(column.type).bytes) {
+      std::byte* const ids = block_.ids.data();  // moved together where they lie: a row begins no later than it did
+      each_run([&](std::int64_t from, std::int64_t to, std::int64_t count) {
+        if (to != from) std::memmove(ids + to * bytes, ids + from * bytes, count * bytes);
+      });
+      block_.ids.resize(static_cast<std::size_t>(values()) * bytes);
+      return {row_begin_, std::move(block_.ids)};
+    }
     ListValues list{row_begin_, {}};
     visit_output(column.type, [&](auto zero) {
       using Out = decltype(zero);

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "core/fingerprint_keys.h"
+#include "core/id_loops.h"
 #include "exec/ordered_map.h"
 #include "shardpack/error.h"
 #include "shardpack/sequence_index.h"
@@ -245,11 +246,7 @@ class PieceScanner {
   std::int64_t scan_ids(Piece& piece, const Piece::Part& part, std::span<const Id> ids) const {
     const OpenedFile& file = files_[piece.file_number];
     const bool needs_facts = !file.shard.facts;
-    Id least = ids[0], greatest = ids[0];
-    for (const Id id : ids) {
-      least = std::min(least, id);
-      greatest = std::max(greatest, id);
-    }
+    const auto [least, greatest] = id_range(ids);
     if (needs_facts) merge(piece.facts, TokenFacts{.id_min = least, .id_max = greatest, .fingerprint = {}, .hash = {}});
     // Every record that has tokens in the part, from the one that holds its first token on.
     const std::vector<std::int64_t>& begin = file.shard.record_begin;
@@ -302,9 +299,9 @@ void merge(TokenFacts& total, const TokenFacts& part) {
 TokenFacts facts_of(SequenceId first_record, std::span<const std::int64_t> lengths, std::span<const std::uint32_t> ids) {
   TokenFacts facts;
   if (ids.empty()) return facts;
-  const auto [least, greatest] = std::minmax_element(ids.begin(), ids.end());
-  facts.id_min = *least;
-  facts.id_max = *greatest;
+  const auto [least, greatest] = id_range(ids);
+  facts.id_min = least;
+  facts.id_max = greatest;
   const FingerprintKeys keys(*std::max_element(lengths.begin(), lengths.end()));
   for (const std::int64_t length : lengths) {
     facts.fingerprint += keys.of(first_record++, 0, ids.first(static_cast<std::size_t>(length)));

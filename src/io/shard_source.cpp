@@ -20,9 +20,13 @@ const FileTables& ShardSource::tables(std::int32_t file) const { return tables_[
 
 template <class Visit>
 void ShardSource::for_each_stretch(std::span<const TokenRequest> requests, Visit visit) const {
+  // Looked up before the first is read: memory answers many such questions at once, but only one between two reads.
+  std::vector<SequencePlace> places(requests.size());
+  for (std::size_t i = 0; i < requests.size(); ++i) places[i] = index_.place(requests[i].sequence);
   Stretch stretch;
-  for (const TokenRequest& request : requests) {
-    const SequencePlace place = index_.place(request.sequence);
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const TokenRequest& request = requests[i];
+    const SequencePlace& place = places[i];
     ensure(request.first_token >= 0 && request.tokens >= 0 && request.first_token <= place.tokens - request.tokens,
            "the tokens asked for are in the sequence");
     const Stretch next{place.file, place.first_token + request.first_token, request.tokens, request.destination};

@@ -142,8 +142,10 @@ void read_stretch(const TokenTable& table, std::int64_t place, std::int64_t firs
   const IdTypeInfo& stored = info(table.type);
   if (static_cast<std::size_t>(stored.bytes) == sizeof(Out) && !table.big_endian) {
     table.file->read_at(place, std::as_writable_bytes(out));
-    // Signed ids of the same width are in place already: only their signs are looked at.
-    if (stored.name[0] == 'i') convert(table, first, std::as_bytes(out).data(), out);
+    // Signed ids of the same width are in place already; only when one is negative are they gone through to name it.
+    Out signs = 0;
+    for (const Out id : out) signs |= id;
+    if (stored.name[0] == 'i' && signs >> (8 * sizeof(Out) - 1) != 0) convert(table, first, std::as_bytes(out).data(), out);
     return;
   }
   std::array<std::byte, kChunkBytes> chunk;

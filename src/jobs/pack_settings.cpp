@@ -28,6 +28,14 @@ std::int64_t segment_bytes(const RewriteSettings& settings) {
 }
 constexpr std::int64_t kRowOffsetBytes = 8;
 
+/// Ids that a trainer's file holds in 32 bits are read as such, so that they go into it as they are.
+IdType block_id_type(const Manifest& manifest, const OutputRules& output) {
+  if (output.native()) return manifest.id_type;
+  const auto ids = std::ranges::find(output.columns, OutputSource::ids, &OutputColumn::source);
+  ensure(ids != output.columns.end(), "a trainer's rows have ids");
+  return info(ids->type).bytes >= info(IdType::u32).bytes ? IdType::u32 : manifest.id_type;
+}
+
 }  // namespace
 
 OutputRules output_rules_of(const Manifest& manifest, bool allow_inner_eos) {
@@ -77,6 +85,7 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
   };
   settings.map_row_bytes = kRowOffsetBytes + ceil_div(checked_mul(totals.segments, segment_bytes(settings), "output bytes"),
                                                       std::max<std::int64_t>(totals.rows, 1));
+  settings.id_type = block_id_type(manifest, settings.output);
   settings.shards = count_shards(partitions, tail, settings.rows_per_shard());
   return settings;
 }
