@@ -43,7 +43,7 @@ FingerprintKeys::FingerprintKeys(std::int64_t longest_sequence, std::string_view
   const OddPair key = draw(RandomPurpose::column_key, hash64(column));
   column_ = {key.low, key.high};
   const auto positions = static_cast<std::size_t>(std::clamp<std::int64_t>(longest_sequence, 0, kMaxTablePositions));
-  Table table{std::vector<std::uint64_t>(positions + 1), std::vector<std::uint64_t>(positions + 1)};
+  Table table{std::vector<std::uint64_t>(positions), std::vector<std::uint64_t>(positions)};
   for (std::size_t position = 0; position < positions; ++position) {
     const OddPair pair = draw(RandomPurpose::position_key, position);
     table.low[position] = pair.low;
@@ -63,7 +63,7 @@ template <class Value>
 Fingerprint FingerprintKeys::sum(SequenceId record, std::int64_t first_position, std::span<const Value> values) const {
   Fingerprint total;
   const std::int64_t in_table =
-      std::clamp<std::int64_t>(table_->positions() - first_position, 0, static_cast<std::int64_t>(values.size()));
+      std::clamp<std::int64_t>(std::ssize(table_->low) - first_position, 0, static_cast<std::int64_t>(values.size()));
   const std::int64_t first_key = in_table > 0 ? first_position : 0;
   const std::uint64_t* const low = table_->low.data() + first_key;
   const std::uint64_t* const high = table_->high.data() + first_key;

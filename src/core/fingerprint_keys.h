@@ -65,10 +65,9 @@ class FingerprintKeys {
   struct Key {
     std::uint64_t low, high;
   };
-  /// Of the positions, each lane on its own; one more entry than positions, as key_sums() wants it.
+  /// Of the positions, each lane on its own.
   struct Table {
     std::vector<std::uint64_t> low, high;
-    std::int64_t positions() const { return static_cast<std::int64_t>(low.size()) - 1; }
   };
   template <class Value>
   Fingerprint sum(SequenceId record, std::int64_t first_position, std::span<const Value> values) const;

@@ -23,62 +23,87 @@ inline void throw_if_stopped(const std::stop_token& stop) {
 /// Blocks in flight that keep every worker busy while the caller consumes.
 inline int default_in_flight(const ThreadPool& pool) { return pool.inline_only() ? 1 : 2 * pool.threads(); }
 
-/// produce() -> std::optional<In>, called in order on the calling thread until it is empty; transform(In&&) -> Out in the
-/// workers; consume(Out&&) in order on the calling thread. At most `in_flight` blocks exist at once. The result does not depend
-/// on the number of threads. When blocks fail, the exception of the lowest-numbered one is thrown, after the others have ended.
-/// \throws Error{cancelled} soon after `stop` is requested.
-template <class Produce, class Transform, class Consume>
-void ordered_map(ThreadPool& pool, int in_flight, const std::stop_token& stop, Produce produce, Transform transform,
-                 Consume consume) {
+/// Blocks made in order, transformed by the workers, and pulled in order, one by one. At most `in_flight` blocks exist at once,
+/// that which was pulled last not counted. For one caller at a time; tasks refer to the object, so it does not move.
+template <class Produce, class Transform>
+class OrderedPull {
   using In = typename std::invoke_result_t<Produce&>::value_type;
   using Out = std::invoke_result_t<Transform&, In&&>;
 
-  if (pool.inline_only()) {
-    while (std::optional<In> block = produce()) {
-      throw_if_stopped(stop);
-      consume(transform(std::move(*block)));
+ public:
+  /// \param produce    () -> std::optional<In>, called in order on the calling thread until it is empty
+  /// \param transform  (In&&) -> Out, in the workers
+  OrderedPull(ThreadPool& pool, int in_flight, std::stop_token stop, Produce produce, Transform transform)
+      : pool_(pool),
+        in_flight_(in_flight),
+        stop_(std::move(stop)),
+        produce_(std::move(produce)),
+        transform_(std::move(transform)) {}
+  ~OrderedPull() {
+    for (std::future<Out>& pending : window_) pending.wait();
+  }
+  OrderedPull(const OrderedPull&) = delete;
+  OrderedPull& operator=(const OrderedPull&) = delete;
+
+  /// The next block's result; none after the last. When blocks fail, the exception of the lowest-numbered one is thrown, and
+  /// there is nothing to pull then. \throws Error{cancelled} soon after `stop` is requested.
+  std::optional<Out> next() {
+    if (pool_.inline_only()) {
+      std::optional<In> block = produce_();
+      if (!block) return std::nullopt;
+      throw_if_stopped(stop_);
+      return transform_(std::move(*block));
     }
-    return;
+    fill_window();
+    if (window_.empty()) {
+      if (produce_failure_) std::rethrow_exception(produce_failure_);
+      return std::nullopt;
+    }
+    std::future<Out> front = std::move(window_.front());
+    window_.pop_front();
+    Out result = front.get();
+    throw_if_stopped(stop_);
+    return result;
   }
 
-  std::deque<std::future<Out>> window;
-  struct WaitForAll {  // tasks refer to our locals: none may outlive this call
-    std::deque<std::future<Out>>& window;
-    ~WaitForAll() {
-      for (std::future<Out>& pending : window) {
-        if (pending.valid()) pending.wait();
-      }
-    }
-  } wait_for_all{window};
-
-  std::exception_ptr produce_failure;
-  bool more = true;
-  while (true) {
-    while (more && static_cast<int>(window.size()) < in_flight) {
+ private:
+  void fill_window() {
+    while (more_ && static_cast<int>(window_.size()) < in_flight_) {
       std::optional<In> block;
       try {
-        throw_if_stopped(stop);
-        block = produce();
+        throw_if_stopped(stop_);
+        block = produce_();
       } catch (...) {  // earlier blocks may still fail, and then theirs is the error to report
-        produce_failure = std::current_exception();
+        produce_failure_ = std::current_exception();
       }
       if (!block) {
-        more = false;
+        more_ = false;
         break;
       }
       auto task = std::make_shared<std::packaged_task<Out()>>(
-          [&transform, input = std::make_shared<In>(std::move(*block))] { return transform(std::move(*input)); });
-      window.push_back(task->get_future());
-      pool.submit([task] { (*task)(); });
+          [this, input = std::make_shared<In>(std::move(*block))] { return transform_(std::move(*input)); });
+      window_.push_back(task->get_future());
+      pool_.submit([task] { (*task)(); });
     }
-    if (window.empty()) break;
-    std::future<Out> next = std::move(window.front());
-    window.pop_front();
-    Out result = next.get();
-    throw_if_stopped(stop);
-    consume(std::move(result));
   }
-  if (produce_failure) std::rethrow_exception(produce_failure);
+
+  ThreadPool& pool_;
+  const int in_flight_;
+  const std::stop_token stop_;
+  Produce produce_;
+  Transform transform_;
+  std::deque<std::future<Out>> window_;
+  std::exception_ptr produce_failure_;
+  bool more_ = true;
+};
+
+/// consume(Out&&) is called in order on the calling thread with the result of every block; the rest as in OrderedPull. The result
+/// does not depend on the number of threads.
+template <class Produce, class Transform, class Consume>
+void ordered_map(ThreadPool& pool, int in_flight, const std::stop_token& stop, Produce produce, Transform transform,
+                 Consume consume) {
+  OrderedPull<Produce, Transform> pull(pool, in_flight, stop, std::move(produce), std::move(transform));
+  while (auto result = pull.next()) consume(std::move(*result));
 }
 
 }  // namespace shardpack

@@ -12,26 +12,23 @@
 
 #include "base/hash.h"
 #include "io/file.h"
+#include "io/part_decoder.h"
+#include "io/parts_ahead.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
 
-enum class Compression : std::uint8_t { none, gzip, zstd };
-
-/// By the first bytes. \param head  at least the first 4 bytes, where there are as many
-Compression compression_of(std::string_view head);
-
 /// All members of a gzip file and all frames of a zstd file, skippable ones included, one after the other.
-/// Memory: 256 KiB and the decoder's window (gzip 32 KiB; zstd as stored, at most `max_window_bytes`).
+/// Memory: 256 KiB and the decoder's window (gzip 32 KiB; zstd as stored, at most `max_window_bytes`); with `ahead` that of
+/// PartsAhead.
 class ByteStream {
  public:
-  /// zstd's own limit for what a decoder should grant without being asked; `zstd --long` goes above it.
-  static constexpr std::int64_t kDefaultWindowBytes = std::int64_t{1} << 27;
-
   /// \param path   "-" is standard input
   /// \param shown  how errors name it (default: the path, or "standard input")
+  /// \param ahead  who decodes frames and BGZF blocks ahead of the reader; the plain bytes are the same without
   /// \throws Error{io}; Error{bad_data} for an empty file whose name says that it is compressed.
-  explicit ByteStream(const std::string& path, std::string shown = {}, std::int64_t max_window_bytes = kDefaultWindowBytes);
+  explicit ByteStream(const std::string& path, std::string shown = {}, std::int64_t max_window_bytes = kDefaultWindowBytes,
+                      const DecodeAhead& ahead = {});
   ~ByteStream();
   ByteStream(const ByteStream&) = delete;
   ByteStream& operator=(const ByteStream&) = delete;
@@ -50,14 +47,12 @@ class ByteStream {
   std::string stored_hash() const { return hash_.hex(); }
 
  private:
-  class Decoder;
-  class GzipDecoder;
-  class ZstdDecoder;
-
   std::size_t read_stored(std::span<std::byte> out);
   void refill();
   std::size_t read_plain(std::span<std::byte> out);
+  std::size_t read_ahead(std::span<std::byte> out);
   [[noreturn]] void fail(ErrorCode code, std::string_view message) const;
+  [[noreturn]] void fail_at(std::int64_t byte, ErrorCode code, std::string_view message) const;
 
   std::optional<File> file_;  // none: standard input
   std::string shown_;
@@ -66,7 +61,8 @@ class ByteStream {
   std::vector<std::byte> buffer_;
   std::span<const std::byte> input_;  // the part of the buffer that is not decoded yet
   Compression compression_ = Compression::none;
-  std::unique_ptr<Decoder> decoder_;
+  std::unique_ptr<PartDecoder> decoder_;
+  std::unique_ptr<PartsAhead> ahead_;  // before decoder_ has anything to do
 };
 
 /// The first `bytes` of standard input, fewer when it ends before. They stay there for the next ByteStream("-").

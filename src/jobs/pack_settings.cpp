@@ -16,9 +16,9 @@ namespace shardpack {
 namespace {
 
 /// The shards that will be written: each of a partition, the last one's extra rows on their own.
-std::int64_t count_shards(const std::vector<Partition>& partitions, const TailRows& tail, std::int64_t rows_per_shard) {
-  std::int64_t shards = ceil_div(tail.extra, rows_per_shard);
-  for (const Partition& partition : partitions) shards += ceil_div(partition.kept_rows(), rows_per_shard);
+std::int64_t count_shards(const std::vector<Partition>& partitions, const TailRows& tail, const RewriteSettings& settings) {
+  std::int64_t shards = settings.shards_of(tail.extra);
+  for (const Partition& partition : partitions) shards += settings.shards_of(partition.kept_rows());
   return shards;
 }
 
@@ -86,7 +86,7 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
   settings.map_row_bytes = kRowOffsetBytes + ceil_div(checked_mul(totals.segments, segment_bytes(settings), "output bytes"),
                                                       std::max<std::int64_t>(totals.rows, 1));
   settings.id_type = block_id_type(manifest, settings.output);
-  settings.shards = count_shards(partitions, tail, settings.rows_per_shard());
+  settings.shards = count_shards(partitions, tail, settings);
   return settings;
 }
 

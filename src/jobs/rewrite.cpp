@@ -72,9 +72,10 @@ std::int64_t RewriteSettings::row_bytes() const {
   return std::int64_t{row_room()} * slot_bytes() + fixed_bytes;
 }
 
-std::int64_t RewriteSettings::rows_per_shard() const {
+std::int64_t RewriteSettings::shards_of(std::int64_t rows) const {
   // Beside tokens, what tells where segments are is little; without tokens it is all there is.
-  return std::max<std::int64_t>(1, shard_bytes / (output.holds_tokens() ? row_bytes() : map_row_bytes));
+  const std::int64_t bytes = output.holds_tokens() ? row_bytes() : map_row_bytes;
+  return ceil_div(rows, std::max<std::int64_t>(1, shard_bytes / bytes));
 }
 
 /// A block holds its rows once as ids and once more as what is derived from them.
@@ -87,7 +88,8 @@ Rewriter::Rewriter(const SequenceSource& source, const DatasetKeys& keys, const 
     : source_(source), keys_(keys), settings_(settings), staged_(staged), context_(context) {}
 
 void Rewriter::write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard) {
-  const std::int64_t per_shard = settings_.rows_per_shard();
+  // Of one size, for the trainers that give each rank as many files: not full ones and a rest.
+  const std::int64_t per_shard = ceil_div(rows.rows.rows(), std::max<std::int64_t>(1, settings_.shards_of(rows.rows.rows())));
   for (std::int64_t first = 0; first < rows.rows.rows(); first += per_shard) {
     const std::int64_t count = std::min(per_shard, rows.rows.rows() - first);
     write_shard(rows, first, count, fmt::format("shard-{:05}-{:05}", partition, first_shard + first / per_shard));

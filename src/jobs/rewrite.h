@@ -43,10 +43,10 @@ struct RewriteSettings {
 
   /// Tokens that a row has room for: its slots, and those of each segment that take none.
   Length row_room() const { return row_tokens + unslotted * max_segments_in_row; }
-  int slot_bytes() const;               ///< of the arrays with a value for each slot, uncompressed
-  std::int64_t row_bytes() const;       ///< of all arrays with the same number of values in every row
-  std::int64_t rows_per_shard() const;  ///< at least 1
-  std::int64_t block_bytes() const;     ///< of rows that a worker takes at once, in memory
+  int slot_bytes() const;                           ///< of the arrays with a value for each slot, uncompressed
+  std::int64_t row_bytes() const;                   ///< of all arrays with the same number of values in every row
+  std::int64_t shards_of(std::int64_t rows) const;  ///< into how many shards --shard-bytes cuts so many rows
+  std::int64_t block_bytes() const;                 ///< of rows that a worker takes at once, in memory
 };
 
 /// Writes shard folders into a staged output. One at a time for a caller, but a shard's last step (sync to disk, journal)

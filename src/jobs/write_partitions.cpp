@@ -117,9 +117,8 @@ namespace {
 std::string part_text(const PackOptions::Part& part) { return fmt::format("{}/{}", part.index, part.of); }
 
 std::int64_t shards_of(const WritingJob& job, std::size_t number) {
-  const std::int64_t per_shard = job.settings.rows_per_shard();
-  const std::int64_t extra = number + 1 == job.partitions.size() ? ceil_div(job.tail.extra, per_shard) : 0;
-  return ceil_div(job.partitions[number].kept_rows(), per_shard) + extra;
+  const std::int64_t extra = number + 1 == job.partitions.size() ? job.settings.shards_of(job.tail.extra) : 0;
+  return job.settings.shards_of(job.partitions[number].kept_rows()) + extra;
 }
 
 /// What the names of the partition's trainer files begin with.

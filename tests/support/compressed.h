@@ -25,6 +25,23 @@ inline std::string gzip_member(std::string_view text) {
   return out;
 }
 
+/// As bgzip writes it: members of at most `block` plain bytes that tell their own length, and an empty one at the end.
+inline std::string bgzf(std::string_view text, std::size_t block = 50'000) {
+  std::string all;
+  for (std::size_t at = 0; at <= text.size(); at += block) {
+    const std::string member = gzip_member(text.substr(at, block));
+    constexpr std::size_t kHeaderBytes = 10;
+    std::string head = member.substr(0, kHeaderBytes) + std::string("\x06\0BC\x02\0", 6);
+    head[3] = 4;  // there is an extra field
+    const std::size_t last = member.size() + 8 - 1;
+    if (last > 0xFFFF) throw std::runtime_error("a BGZF block has 64 KiB");
+    head += static_cast<char>(last & 0xFF);
+    head += static_cast<char>(last >> 8);
+    all += head + member.substr(kHeaderBytes);
+  }
+  return all;
+}
+
 /// With a checksum, as the zstd tool writes by default.
 inline std::string zstd_frame(std::string_view text, int window_bits = 0) {
   ZSTD_CCtx* context = ZSTD_createCCtx();

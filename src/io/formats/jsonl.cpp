@@ -166,7 +166,8 @@ bool matches_jsonl(const FormatProbe& probe) {
 
 OpenedShard open_jsonl(const InputFile& file, const ReadOptions& options, const OpenContext& context) {
   const bool budgeted = context.memory_bytes > 0;
-  ByteStream stream(file.path, file.name, context.memory_bytes / 2);
+  ByteStream stream(file.path, file.name, context.memory_bytes / 2,
+                    DecodeAhead::within(context.pool, context.stop, context.memory_bytes));
   const std::int64_t max_line_bytes =
       budgeted ? std::clamp(context.memory_bytes / kLineMemoryFactor, kBlockMemory, kMaxLineBytes) : kMaxLineBytes;
   const std::int64_t max_records = options.limit > 0 ? std::max<std::int64_t>(options.limit - context.first_record, 0) : -1;

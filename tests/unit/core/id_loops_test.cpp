@@ -25,7 +25,7 @@ template <class Id>
 void check_all_lengths() {
   std::mt19937_64 random(7);
   constexpr std::size_t kMost = 67;
-  std::vector<std::uint64_t> low(kMost + 1), high(kMost + 1);
+  std::vector<std::uint64_t> low(kMost), high(kMost);
   std::vector<Id> ids(kMost);
   for (std::size_t length = 0; length <= kMost; ++length) {
     for (std::uint64_t& key : low) key = random();

@@ -1,10 +1,13 @@
 #include "io/byte_stream.h"
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/hash.h"
 #include "shardpack/error.h"
+#include "shardpack/thread_pool.h"
 #include "support/catch.h"
 #include "support/compressed.h"
 #include "support/standard_input.h"
@@ -43,6 +46,7 @@ struct Refusal {
   ErrorCode code = ErrorCode::internal;
   std::string message = "no error", path, position;
 };
+bool operator==(const Refusal& a, const Refusal& b) { return a.code == b.code && a.message == b.message && a.path == b.path; }
 Refusal refusal(const std::string& path, const std::string& shown = "x.gz") {
   try {
     ByteStream stream(path, shown);
@@ -233,4 +237,105 @@ TEST_CASE("what is not a readable file is an I/O error") {
   const TempFolder folder;
   CHECK(refusal(folder.path()).code == ErrorCode::io);
   CHECK(refusal(folder.path("absent")).code == ErrorCode::io);
+}
+
+namespace {
+
+struct Outcome {
+  std::string text;
+  Refusal refusal;
+  std::int64_t stored_bytes = 0;
+  std::string hash;
+};
+
+/// With a pool, parts are decoded ahead of the reader.
+Outcome outcome(const std::string& path, ThreadPool* pool, std::size_t step) {
+  Outcome result;
+  try {
+    ByteStream stream(path, "x", kDefaultWindowBytes, pool == nullptr ? DecodeAhead{} : DecodeAhead{pool, {}, 5});
+    std::string piece(step, '\0');
+    for (std::size_t n = step; n == step;) {
+      n = stream.read(std::as_writable_bytes(std::span(piece)));
+      result.text.append(piece, 0, n);
+    }
+    stream.skip_rest();
+    result.stored_bytes = stream.stored_bytes();
+    result.hash = stream.stored_hash();
+  } catch (const Error& error) {
+    result.refusal = {error.code(), error.message(), error.path(), error.position()};
+  }
+  return result;
+}
+
+/// Frames of all sizes, some with nothing to decode, one too long to be decoded ahead, one that becomes very long.
+std::string many_frames(const std::string& text) {
+  std::string all;
+  std::size_t at = 0;
+  for (std::size_t bytes = 1; at < text.size(); bytes = bytes * 3 + 1) {
+    all += zstd_frame(text.substr(at, bytes));
+    at += bytes;
+    if (bytes % 2 == 0) all += zstd_skippable_frame("not data") + zstd_frame("");
+  }
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("parts that are decoded ahead give the bytes of one after the other") {
+  const TempFolder folder;
+  ThreadPool pool(3);
+  const std::string text = long_text(400'000), zeros(40 << 20, '0');
+  const std::vector<std::string> files{
+      many_frames(text),
+      bgzf(text),
+      zstd_frame(text) + zstd_frame(text),                 // one unit each
+      zstd_frame(zeros) + zstd_frame("after them"),        // more plain bytes than are made ahead
+      zstd_frame(long_text(1'500'000)) + zstd_frame("x"),  // more stored bytes than are looked through for an end
+      gzip_member(text) + gzip_member("x"),                // no ends to be found
+      bgzf(text) + gzip_member("an ordinary one") + bgzf(text),
+      zstd_frame(""),
+  };
+  for (const std::string& stored : files) {
+    const std::string path = folder.write("x", stored);
+    const Outcome alone = outcome(path, nullptr, 1 << 16), ahead = outcome(path, &pool, 100'003);
+    CHECK(alone.refusal.message == "no error");
+    CHECK(ahead.refusal.message == "no error");
+    CHECK(ahead.text == alone.text);
+    CHECK(ahead.stored_bytes == static_cast<std::int64_t>(stored.size()));
+    CHECK(ahead.hash == hash_hex(stored));
+  }
+}
+
+TEST_CASE("damage is found ahead as it is without") {
+  const TempFolder folder;
+  ThreadPool pool(3);
+  const std::string text = long_text(60'000), frames = many_frames(text), blocks = bgzf(text);
+  std::uint64_t state = 5;
+  for (int i = 0; i < 200; ++i) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    const bool gzip = i % 2 == 1;
+    std::string stored = gzip ? blocks : frames;
+    const std::size_t at = (state >> 20) % stored.size();
+    if (i % 5 == 0) {
+      stored.resize(at);
+    } else {
+      stored[at] = static_cast<char>(stored[at] ^ (1 << (state >> 50) % 8));
+    }
+    const std::string path = folder.write("x", stored);
+    const Outcome alone = outcome(path, nullptr, 1 << 16), ahead = outcome(path, &pool, 1 << 16);
+    INFO("byte " << at << " of " << (gzip ? "BGZF" : "zstd") << ": " << alone.refusal.message << " | " << ahead.refusal.message);
+    // What only the header of a BGZF block tells, nobody looks at who decodes one after the other.
+    const bool told_by_length = gzip && ahead.refusal.message.find("header says") != std::string::npos;
+    if (!told_by_length) CHECK(ahead.refusal.code == alone.refusal.code);
+    if (alone.refusal.message == "no error" && !told_by_length) CHECK(ahead.text == alone.text);
+    if (!gzip && i % 5 == 0) CHECK(ahead.refusal == alone.refusal);
+  }
+}
+
+TEST_CASE("what is decoded ahead keeps to the memory budget") {
+  ThreadPool pool(8), one(1);
+  CHECK(DecodeAhead::within(pool, {}, 0).in_flight == 16);
+  CHECK(DecodeAhead::within(pool, {}, std::int64_t{256} << 20).in_flight == 6);
+  CHECK(DecodeAhead::within(pool, {}, std::int64_t{32} << 20).in_flight == 0);
+  CHECK(DecodeAhead::within(one, {}, 0).in_flight == 1);  // one after the other
 }
