@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/units.h"
 #include "core/predictions.h"
@@ -33,7 +35,7 @@ namespace shardpack {
 
 namespace {
 
-constexpr std::string_view kSavesSpace = "--no-derived or --compress zstd";
+constexpr std::string_view kSavesSpace = "--no-derived, --compress zstd or --as index";
 
 bool holds_tokens(const PackOptions& options) { return info(*options.container).holds_tokens; }
 
@@ -201,7 +203,11 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
 
   // What can be refused is refused before anything is read; the place is ours from here on.
   check_pack_options(options);
-  if (!holds_tokens(options)) options.read.columns = {.which = ColumnChoice::Which::none, .names = {}};
+  if (!holds_tokens(options)) {
+    if (std::ranges::find(inputs, "-") != inputs.end())
+      throw Error(ErrorCode::usage, "--as index: the tokens stay in the sources, and standard input ('-') is gone; give files");
+    options.read.columns = {.which = ColumnChoice::Which::none, .names = {}};
+  }
   PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
                            .packer = options.packer,
                            .packing = options.packing,

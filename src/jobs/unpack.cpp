@@ -56,15 +56,16 @@ ManifestFile copy_file(const File& from, const std::string& folder, const std::s
   }
 }
 
-/// Which records of a part have a line in removed.csv, which is in the order of the partitions; `ranges` receives the lines.
+/// Which records of a part have a line in removed.csv, which is in the order of the partitions; `ranges`, where it is given,
+/// receives the lines.
 std::vector<bool> removed_records(RemovedReader& reader, const ManifestPartition& part, const Manifest& manifest,
-                                  std::vector<RemovedRange>& ranges, IssueList& issues) {
+                                  std::vector<RemovedRange>* ranges, IssueList& issues) {
   std::vector<bool> removed(static_cast<std::size_t>(part.sequences.count()));
   for (const ManifestPartition& partition : manifest.partitions) {
     if (!part.sequences.contains(partition.sequences.first())) continue;
     reader.read_until(partition.sequences, [&](const RemovedRange& range) {
       removed[static_cast<std::size_t>(part.sequences.rank(range.sequence))] = true;
-      ranges.push_back(range);
+      if (ranges != nullptr) ranges->push_back(range);
     });
   }
   if (!issues.empty()) fail_to_unpack(std::string(RemovedReader::kFileName), issues.take().front().message);
@@ -149,7 +150,8 @@ void write_sources(const UnpackSetup& setup, const RecordSinkSettings& settings,
     const std::vector<const ManifestShard*> shards = planned_shards(setup.dataset, partition);
     RecordSpool spool = make_spool(manifest, setup.temp_dir);
     std::vector<RemovedRange> removed_ranges;
-    const std::vector<bool> records = removed_records(removed, partition, manifest, removed_ranges, issues);
+    const std::vector<bool> records =
+        removed_records(removed, partition, manifest, setup.source != nullptr ? &removed_ranges : nullptr, issues);
     const PartitionLayout layout = lay_out_partition(setup.dataset, partition, shards, records, spool, setup.context);
     if (setup.source != nullptr) removed_fingerprint += fingerprint_of_removed(setup, removed_ranges);
     fingerprint += scatter_rows(setup, partition, shards, layout, spool);

@@ -1,6 +1,8 @@
 // pack --as index: what is written and said, what is refused, what verify finds in a damaged one with and without the sources.
 #include <cstring>
+#include <filesystem>
 #include <functional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -12,7 +14,9 @@
 #include "shardpack/jobs.h"
 #include "shardpack/thread_pool.h"
 #include "support/catch.h"
+#include "support/folder_bytes.h"
 #include "support/shard_files.h"
+#include "support/stop_after.h"
 #include "support/tiny_dataset.h"
 
 namespace shardpack {
@@ -142,6 +146,33 @@ TEST_CASE("a sequence with padding inside lies nowhere together, and ids may be 
   index.folder.write("big/a.npy", npy_file<std::uint16_t>(">u2", {1, 2}, {0x0100, 0x0200}));
   CHECK(index.pack("big").sources[0].ids_dtype == ">u2");
   CHECK(verify(index.out(), {.against = {index.folder.path("big")}}, index.context()).issues.empty());
+}
+
+TEST_CASE("an interrupted index is gone on with, and has the bytes of an undisturbed one") {
+  Index index;
+  Sequences sequences;
+  for (std::uint32_t i = 0; i < 200; ++i) sequences.emplace_back(1 + i % 7, i);
+  write_npy<std::uint16_t>(index.folder, "many/a", "<u2", sequences);
+  index.options.shard_bytes = 2000;
+  index.options.partition_tokens = 300;
+  index.pack("many");
+  const auto expected = folder_bytes(index.out());
+  const std::string again = index.folder.path("again");
+  int kept = 0;
+  for (const std::int64_t rows : {5, 30, 60}) {
+    std::stop_source stop;
+    StopAfter stopping(rows, stop);
+    RunContext interrupted{
+        .pool = index.pool, .stop = stop.get_token(), .progress = stopping, .diagnostics = index.diagnostics, .temp_dir = {}};
+    index.options.resume = false;
+    index.refusal([&] { shardpack::pack({index.folder.path("many")}, again, index.options, interrupted); }, ErrorCode::cancelled);
+    kept += std::filesystem::exists(again + ".partial") ? 1 : 0;
+    index.options.resume = true;
+    shardpack::pack({index.folder.path("many")}, again, index.options, index.context());
+    CHECK(folder_bytes(again) == expected);
+    std::filesystem::remove_all(again);
+  }
+  CHECK(kept > 0);
 }
 
 TEST_CASE("options that speak of what an index does not hold are refused by name") {
