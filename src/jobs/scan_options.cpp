@@ -73,7 +73,7 @@ void adopt(PackOptions& options, const SavedScan& scan) {
   options.read.allow_repeats = repeats;
   options.partition_tokens = cut.tokens;
   options.partition_order = cut.order;
-  if (!info(*options.container).holds_tokens && !scan.columns.empty()) {
+  if (options.container && !info(*options.container).holds_tokens && !scan.columns.empty()) {
     throw Error(ErrorCode::usage,
                 fmt::format("--as {} proves the token ids alone, and the scan's fingerprint takes {} in; scan again with "
                             "--columns none",
