@@ -120,6 +120,8 @@ void SavedInputs::open_file_number(std::size_t number, const RunContext& context
                                  .spool = true,
                                  .memory_bytes = context.memory_bytes,
                                  .first_record = index.first_sequence(static_cast<std::int32_t>(number))});
+  if (opened.format != scanned.format)
+    refuse(fmt::format("is read as {}, and was scanned as {}", opened.format, scanned.format), input.name);
   const std::vector<FileStamp>& stamps = stamps_[number];
   const bool same_sizes = std::ranges::equal(opened.stamps, stamps, {}, &FileStamp::bytes, &FileStamp::bytes);
   if (!same_sizes) refuse("its sidecars are not those that were scanned", input.name);

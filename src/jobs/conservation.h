@@ -14,6 +14,10 @@ void check_conservation(const Manifest& manifest, std::string_view excuse);
 /// The part of it that speaks of fingerprints. \throws the same
 void check_equal_sums(const Fingerprint& before, const Fingerprint& after, std::string_view excuse);
 
+/// The excuse of a run that goes by a saved scan, and so has not read the inputs before.
+inline constexpr std::string_view kNotOfTheScan =
+    "the packed tokens are not those of the saved scan: an input was changed after it, and its time is the same; scan again";
+
 /// The excuse of a run that goes on with what an interrupted one finished.
 inline constexpr std::string_view kInputChangedBack =
     "the finished shards are not of these inputs: one was changed while the interrupted run read it, and changed back; they are "

@@ -206,6 +206,23 @@ TEST_CASE("a saved scan whose fingerprint takes columns in does not serve an ind
   CHECK(index.pack("labels").not_carried == std::vector<std::string>{"labels"});
 }
 
+TEST_CASE("an input that was changed after its saved scan, at the same time, is found where its tokens are read") {
+  Index index;
+  index.options.scan =
+      index.folder.write("scan", scan({index.folder.path("in")}, {}, index.context(), {.save = SaveOptions{}}).saved);
+  const std::string path = index.folder.path("in/a.npy");
+  const auto time = std::filesystem::last_write_time(path);
+  std::string bytes = read_file(path);
+  bytes[130] ^= 1;
+  write_file(path, bytes);
+  std::filesystem::last_write_time(path, time);
+  index.pack();
+  CHECK(index.verify(false).issues.empty());
+  CHECK(finds(index.verify(true), "fingerprint", "rows and removed.csv give in the sources"));
+  index.options.container = Container::npy;
+  CHECK(contains(index.refusal([&] { index.pack(); }, ErrorCode::bad_data), "not those of the saved scan"));
+}
+
 TEST_CASE("a damaged index is found by its hashes, and most of it without them") {
   Index index;
   index.options.packer = "sequential";
