@@ -244,7 +244,7 @@ void plan_epochs(const std::string& folder, const BatchSource& source, const Bat
   context.progress.begin_stage("batching", epochs * static_cast<std::int64_t>(selection.items.size()), "sequences");
   std::optional<PlanWriter> writer;
   if (!folder.empty()) writer.emplace(folder, selection, source.lengths, !source.loss_column.empty(), plan);
-  std::optional<BatchEpoch> first;  // kept until the second one was compared with it
+  BatchEpoch first;  // kept until the second one was compared with it
   std::int64_t produced = 0, consumed = 0;
   ordered_map(
       context.pool, default_in_flight(context.pool), context.stop,
@@ -257,9 +257,8 @@ void plan_epochs(const std::string& folder, const BatchSource& source, const Bat
         count_epoch(selection, plan, epoch, consumed == 0, result);
         if (consumed == 0 && writer && !epoch.weights.empty()) writer->begin_weights(folder);
         if (writer) writer->write(epoch);
-        if (consumed == 1) result.repeat_share = repeat_share(*first, epoch, selection.items.size());
-        first.reset();
-        if (consumed == 0) first = std::move(epoch);
+        if (consumed == 1) result.repeat_share = repeat_share(first, epoch, selection.items.size());
+        first = consumed == 0 ? std::move(epoch) : BatchEpoch();
         ++consumed;
         context.progress.advance(static_cast<std::int64_t>(selection.items.size()));
       });
