@@ -110,17 +110,6 @@ KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<
 IdRange id_range(std::span<const std::uint16_t> ids) { return kHasAvx2 ? avx2_range(ids) : plain_range(ids); }
 IdRange id_range(std::span<const std::uint32_t> ids) { return kHasAvx2 ? avx2_range(ids) : plain_range(ids); }
 
-#else
-
-KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint16_t> ids) {
-  return plain_sums(low, high, ids);
-}
-KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint32_t> ids) {
-  return plain_sums(low, high, ids);
-}
-IdRange id_range(std::span<const std::uint16_t> ids) { return plain_range(ids); }
-IdRange id_range(std::span<const std::uint32_t> ids) { return plain_range(ids); }
-
 #endif
 
 }  // namespace shardpack

@@ -15,21 +15,24 @@ struct IdRange {
   std::uint32_t least = 0, greatest = 0;
 };
 
-/// Sums of low[i] * (ids[i] + 1) and high[i] * (ids[i] + 1), mod 2^64. One key more than there are ids can be read in both
-/// arrays.
+/// The forms that every processor runs.
+namespace portable {
+/// Sums of low[i] * (ids[i] + 1) and of high[i] * (ids[i] + 1), mod 2^64.
 KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint16_t> ids);
 KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint32_t> ids);
-
 /// Of at least one id.
 IdRange id_range(std::span<const std::uint16_t> ids);
 IdRange id_range(std::span<const std::uint32_t> ids);
+}  // namespace portable
 
-/// The forms that every processor runs.
-namespace portable {
+#if defined(__x86_64__)
 KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint16_t> ids);
 KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint32_t> ids);
 IdRange id_range(std::span<const std::uint16_t> ids);
 IdRange id_range(std::span<const std::uint32_t> ids);
-}  // namespace portable
+#else
+using portable::id_range;
+using portable::key_sums;
+#endif
 
 }  // namespace shardpack

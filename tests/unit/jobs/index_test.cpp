@@ -15,6 +15,7 @@
 #include "shardpack/thread_pool.h"
 #include "support/catch.h"
 #include "support/folder_bytes.h"
+#include "support/refusal.h"
 #include "support/shard_files.h"
 #include "support/stop_after.h"
 #include "support/tiny_dataset.h"
@@ -44,15 +45,6 @@ struct Index {
     std::vector<std::string> sources;
     if (against) sources.push_back(folder.path("in"));
     return shardpack::verify(out(), {.against = sources}, context());
-  }
-  std::string refusal(const std::function<void()>& action, ErrorCode code = ErrorCode::usage) {
-    try {
-      action();
-    } catch (const Error& error) {
-      CHECK(error.code() == code);
-      return error.what();
-    }
-    return "no error";
   }
 
   std::string out() const { return folder.path("out"); }
@@ -165,7 +157,7 @@ TEST_CASE("an interrupted index is gone on with, and has the bytes of an undistu
     RunContext interrupted{
         .pool = index.pool, .stop = stop.get_token(), .progress = stopping, .diagnostics = index.diagnostics, .temp_dir = {}};
     index.options.resume = false;
-    index.refusal([&] { shardpack::pack({index.folder.path("many")}, again, index.options, interrupted); }, ErrorCode::cancelled);
+    refusal([&] { shardpack::pack({index.folder.path("many")}, again, index.options, interrupted); }, ErrorCode::cancelled);
     kept += std::filesystem::exists(again + ".partial") ? 1 : 0;
     index.options.resume = true;
     shardpack::pack({index.folder.path("many")}, again, index.options, index.context());
@@ -179,7 +171,7 @@ TEST_CASE("options that speak of what an index does not hold are refused by name
   const auto refused = [](const std::function<void(PackOptions&)>& change) {
     Index index;
     change(index.options);
-    return index.refusal([&] { index.pack(); });
+    return refusal([&] { index.pack(); });
   };
   CHECK(contains(refused([](PackOptions& o) { o.read.columns = parse_column_choice("labels"); }), "--as index: --columns"));
   CHECK(contains(refused([](PackOptions& o) { o.read.positions_columns = {"places"}; }), "--positions-columns"));
@@ -201,7 +193,7 @@ TEST_CASE("a saved scan whose fingerprint takes columns in does not serve an ind
         scan({index.folder.path("labels")}, read, index.context(), {.record_lengths = false, .save = SaveOptions{}}).saved);
   };
   save("aligned");
-  CHECK(contains(index.refusal([&] { index.pack("labels"); }), "takes labels in; scan again with --columns none"));
+  CHECK(contains(refusal([&] { index.pack("labels"); }), "takes labels in; scan again with --columns none"));
   save("none");
   CHECK(index.pack("labels").not_carried == std::vector<std::string>{"labels"});
 }
@@ -220,7 +212,7 @@ TEST_CASE("an input that was changed after its saved scan, at the same time, is 
   CHECK(index.verify(false).issues.empty());
   CHECK(finds(index.verify(true), "fingerprint", "rows and removed.csv give in the sources"));
   index.options.container = Container::npy;
-  CHECK(contains(index.refusal([&] { index.pack(); }, ErrorCode::bad_data), "not those of the saved scan"));
+  CHECK(contains(refusal([&] { index.pack(); }, ErrorCode::bad_data), "not those of the saved scan"));
 }
 
 TEST_CASE("a damaged index is found by its hashes, and most of it without them") {
@@ -284,9 +276,8 @@ TEST_CASE("changed sources are found against an index") {
   CHECK(finds(index.verify(true), "against", "fingerprint of all sources"));
   CHECK(finds(index.verify(true), "fingerprint", "rows and removed.csv give in the sources"));
   CHECK(contains(
-      index.refusal(
-          [&] { unpack(index.out(), index.folder.path("back"), {.against = {index.folder.path("in")}}, index.context()); },
-          ErrorCode::bad_data),
+      refusal([&] { unpack(index.out(), index.folder.path("back"), {.against = {index.folder.path("in")}}, index.context()); },
+              ErrorCode::bad_data),
       "a.npy: XXH3-128"));
 }
 
@@ -296,26 +287,26 @@ TEST_CASE("unpack asks for the sources of an index, and of nothing else") {
   const auto unpacked = [&](const std::vector<std::string>& against) {
     return unpack(index.out(), index.folder.path("back"), {.against = against, .force = true}, index.context());
   };
-  CHECK(contains(index.refusal([&] { unpacked({}); }), "with --against SOURCE"));
+  CHECK(contains(refusal([&] { unpacked({}); }), "with --against SOURCE"));
   CHECK(unpacked({index.folder.path("in")}).sequences == 8);
   CHECK(read_file(index.folder.path("back/b.jsonl")) ==
         "{\"input_ids\":[70000,9]}\n{\"input_ids\":[10,11,12,13,14,15,16,17]}\n{\"input_ids\":[20,21,22]}\n");
   index.options.container = Container::npy;
   index.pack();
-  CHECK(contains(index.refusal([&] { unpacked({index.folder.path("in")}); }), "leave it out"));
+  CHECK(contains(refusal([&] { unpacked({index.folder.path("in")}); }), "leave it out"));
 }
 
 TEST_CASE("a manifest that promises a fingerprint of rows without tokens is refused") {
   Index index;
   Manifest manifest = index.pack();
   manifest.packed_fingerprint = manifest.source_fingerprint;
-  CHECK(contains(index.refusal([&] { manifest_from_json(to_json(manifest), "m"); }, ErrorCode::bad_data), "expected null"));
+  CHECK(contains(refusal([&] { manifest_from_json(to_json(manifest), "m"); }, ErrorCode::bad_data), "expected null"));
   manifest.packed_fingerprint.reset();
   manifest.sources[0].ids_dtype = "<f4";
-  CHECK(contains(index.refusal([&] { manifest_from_json(to_json(manifest), "m"); }, ErrorCode::bad_data), "an integer type"));
+  CHECK(contains(refusal([&] { manifest_from_json(to_json(manifest), "m"); }, ErrorCode::bad_data), "an integer type"));
   manifest.sources[0].ids_dtype = "<u2";
   manifest.container = "npy";
-  CHECK(contains(index.refusal([&] { manifest_from_json(to_json(manifest), "m"); }, ErrorCode::bad_data), "found null"));
+  CHECK(contains(refusal([&] { manifest_from_json(to_json(manifest), "m"); }, ErrorCode::bad_data), "found null"));
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "support/catch.h"
 #include "support/folder_bytes.h"
 #include "support/open_shards.h"
+#include "support/refusal.h"
 #include "support/shard_files.h"
 
 namespace shardpack {
@@ -30,15 +31,6 @@ struct Case {
   UnpackResult unpack(UnpackOptions how = {}) {
     how.force = true;
     return shardpack::unpack(folder.path("packed"), folder.path("out"), how, context());
-  }
-  std::string refusal(ErrorCode code, const std::function<void()>& action) {
-    try {
-      action();
-    } catch (const Error& error) {
-      CHECK(error.code() == code);
-      return error.what();
-    }
-    return "no error";
   }
   std::string out(const std::string& name) const { return read_small_file(folder.path("out/" + name)); }
 
@@ -121,25 +113,25 @@ TEST_CASE("a column that the format cannot hold is refused before anything is wr
   const auto refused = [&](const std::string& columns, UnpackFormat format) {
     is.options.read.columns = parse_column_choice(columns);
     is.pack({input});
-    return is.refusal(ErrorCode::usage, [&] { is.unpack({.format = format}); });
+    return refusal([&] { is.unpack({.format = format}); });
   };
   for (const char* column : {"text", "list", "7", "a.b", "lengths"}) {
     CHECK(contains(refused(column, UnpackFormat::npy), std::string("the column '") + column + "' cannot be written"));
     CHECK(contains(refused(column, UnpackFormat::megatron), "--as jsonl holds every column"));
     CHECK(refused(column, UnpackFormat::jsonl) == "no error");
   }
-  CHECK(contains(is.refusal(ErrorCode::usage, [&] { is.unpack({.format = UnpackFormat::npy, .zstd_level = 1}); }), "--compress"));
+  CHECK(contains(refusal([&] { is.unpack({.format = UnpackFormat::npy, .zstd_level = 1}); }), "--compress"));
 
   is.options.read = {};
   const std::string wide = is.folder.write("in/wide.jsonl", "{\"input_ids\":[4294967295]}\n");
   is.pack({wide});
-  CHECK(contains(is.refusal(ErrorCode::usage, [&] { is.unpack({.format = UnpackFormat::megatron}); }), "4,294,967,295"));
+  CHECK(contains(refusal([&] { is.unpack({.format = UnpackFormat::megatron}); }), "4,294,967,295"));
   is.unpack({.format = UnpackFormat::npy});
 
   is.folder.write("nan/a.lengths.npy", npy_file<std::int64_t>("<i8", {1}, {1}));
   is.folder.write("nan/a.score.npy", npy_file<float>("<f4", {1}, {std::numeric_limits<float>::quiet_NaN()}));
   is.pack({is.folder.write("nan/a.npy", npy_file<std::uint16_t>("<u2", {1}, {5}))});
-  CHECK(contains(is.refusal(ErrorCode::usage, [&] { is.unpack(); }), "a column holds nan, which JSON cannot"));
+  CHECK(contains(refusal([&] { is.unpack(); }), "a column holds nan, which JSON cannot"));
   is.unpack({.format = UnpackFormat::npy});
   CHECK((is.out("a.score.npy") == read_small_file(is.folder.path("nan/a.score.npy"))));
 }
@@ -157,8 +149,8 @@ TEST_CASE("a damaged dataset is not unpacked, and leaves nothing behind") {
     damaged[bytes.size() - 1] = static_cast<char>(damaged[bytes.size() - 1] ^ 0x41);
     if (name.ends_with("input_ids.npy") || name.ends_with("labels.npy")) damaged[128] = static_cast<char>(bytes[128] ^ 0x41);
     is.folder.write("packed/" + name, damaged);
-    is.refusal(ErrorCode::bad_data, [&] { is.unpack(); });
-    CHECK(is.refusal(ErrorCode::bad_data, [&] { is.unpack(); }) != "no error");
+    refusal([&] { is.unpack(); }, ErrorCode::bad_data);
+    CHECK(refusal([&] { is.unpack(); }, ErrorCode::bad_data) != "no error");
     CHECK(folder_bytes(is.folder.path("out")).empty());
     CHECK(folder_bytes(is.folder.path("out.partial")).empty());
     is.folder.write("packed/" + name, bytes);
@@ -178,9 +170,8 @@ TEST_CASE("only what unpack made is replaced, and a dry run writes nothing") {
   CHECK(folder_bytes(is.folder.path("out")).empty());
   is.unpack();
   is.folder.write("out/mine.txt", "x");
-  CHECK(contains(is.refusal(ErrorCode::usage, [&] { is.unpack(); }), "mine.txt"));
-  CHECK(contains(is.refusal(ErrorCode::usage,
-                            [&] { shardpack::unpack(is.folder.path("packed"), is.folder.path("packed/out"), {}, is.context()); }),
+  CHECK(contains(refusal([&] { is.unpack(); }), "mine.txt"));
+  CHECK(contains(refusal([&] { shardpack::unpack(is.folder.path("packed"), is.folder.path("packed/out"), {}, is.context()); }),
                  "lies inside"));
 }
 
