@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/checked.h"
 #include "base/hash.h"
 #include "base/units.h"
 #include "core/predictions.h"
@@ -154,6 +155,10 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
 
   // One part of several: its partitions, each noted when it is finished. join() does what follows here.
   if (options.part) {
+    if (!options.resume) {  // other parts' files, and earlier ones of this part, may be there already
+      const std::int64_t row_bytes = result.bytes_written / std::max<std::int64_t>(result.manifest.rows, 1);
+      check_free_space(output, checked_mul(row_bytes, planned_part(*options.part, partitions).rows, "output bytes"), kSavesSpace);
+    }
     staged->write_part_file(part_run_name(identity), part_run_text(result));
     result.part = write_part(job, identity);
     return result;

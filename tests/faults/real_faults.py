@@ -147,6 +147,23 @@ class Faults:
         print(f"{count} full file systems: no loss", flush=True)
         return True
 
+    def room_for_a_part(self):
+        """A disk with room for half of the rows takes one of two parts, and the only part of one is refused before it writes."""
+        self.fresh()
+        self.run()
+        need, saved = sum(p.stat().st_size for p in self.out.rglob("*")) // 1024, self.place / "saved.scan"
+        subprocess.run([self.tool, "scan", *self.inputs, "--partition-tokens", "1M", "--save", saved, "-q"], check=True)
+        self.fresh()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={int(need * 0.8)}k", "shardpack-test", self.scratch], check=True)
+        try:
+            message = self.run("--scan", saved, "--part", "1/1", expect=4)
+            assert "are free" in message, message
+            assert not list(self.scratch.rglob("*.npy")), "it began to write"
+            self.run("--scan", saved, "--part", "1/2")
+        finally:
+            subprocess.run(["umount", self.scratch], check=True)
+        print("a part is asked for its own room")
+
     def changed_input(self):
         """An input that grows while it is read is an error, and nothing of it is published."""
         self.fresh()
@@ -189,7 +206,9 @@ def main():
         print(f"{len(faults.new)} files in {faults.seconds:.2f} s", flush=True)
         faults.kills(options.kills)
         faults.file_size_limit()
-        if not faults.full_disk():
+        if faults.full_disk():
+            faults.room_for_a_part()
+        else:
             print("skipped: full file systems; mounting one needs root")
         faults.changed_input()
     finally:
