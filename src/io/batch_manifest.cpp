@@ -216,7 +216,8 @@ BatchManifest batch_manifest_from_json(const std::string& text, const std::strin
   manifest.plan.world = json.at("world").as_int(1, std::int64_t{1} << 20);
   manifest.plan.accumulation = json.at("accumulation").as_int(1, std::int64_t{1} << 20);
   manifest.epochs = json.at("epochs").as_int(1, std::numeric_limits<std::int32_t>::max());
-  manifest.batches_per_epoch = json.at("batches_per_epoch").as_int(0, std::int64_t{1} << 33);
+  manifest.batches_per_epoch =
+      json.at("batches_per_epoch").as_int(0, std::min(std::int64_t{1} << 33, kMaxCount / manifest.epochs));
   manifest.real_tokens = read_count(json, "real_tokens");
   manifest.padded_tokens = read_count(json, "padded_tokens");
   manifest.padded_squares = json.at("padded_squares").as_double();

@@ -10,6 +10,7 @@
 #include <set>
 #include <string_view>
 
+#include "base/wide.h"
 #include "io/group_key_text.h"
 #include "io/json.h"
 #include "io/manifest_parts.h"
@@ -339,6 +340,33 @@ std::vector<ManifestShard> read_shards(const Json& list, ManifestNames& seen) {
   return shards;
 }
 
+/// Everyone who adds these up may do so without another thought.
+void check_sums_fit(const Manifest& manifest, const std::string& path) {
+  Int128 sequences = 0, tokens = 0, rows = 0, planned_rows = 0, bound = 0, bytes = 0;
+  const auto add_files = [&](const std::vector<ManifestFile>& files) {
+    for (const ManifestFile& file : files) bytes += file.bytes;
+  };
+  for (const ManifestSource& source : manifest.sources) {
+    sequences += source.sequences;
+    tokens += source.tokens;
+  }
+  for (const ManifestPartition& partition : manifest.partitions) {
+    planned_rows += partition.rows;
+    bound += partition.bound;
+  }
+  for (const ManifestShard& shard : manifest.shards) {
+    rows += shard.rows;
+    add_files(shard.files);
+    add_files(shard.trainer_files);
+  }
+  add_files(manifest.files);
+  add_files(manifest.trainer_files);
+  for (const Int128 sum : {sequences, tokens, rows, planned_rows, bound, bytes}) {
+    if (sum > std::numeric_limits<std::int64_t>::max())
+      throw Error(ErrorCode::bad_data, "its counts add up to more than 2^63", path);
+  }
+}
+
 }  // namespace
 
 std::vector<Column> read_columns(const Json& list) {
@@ -462,6 +490,7 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
   check_fingerprints(json, manifest);
   expect_figure(json.at("efficiency"), manifest.efficiency(), kEfficiencyDecimals);
   expect_figure(json.at("packing_factor"), manifest.packing_factor(), kPackingFactorDecimals);
+  check_sums_fit(manifest, path);
   return manifest;
 }
 

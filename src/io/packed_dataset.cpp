@@ -12,10 +12,12 @@
 
 #include "base/checked.h"
 #include "base/units.h"
+#include "base/wide.h"
 #include "io/file.h"
 #include "io/safe_name.h"
 #include "io/zstd_seekable.h"
 #include "shardpack/error.h"
+#include "shardpack/presets.h"
 
 namespace shardpack {
 
@@ -248,6 +250,36 @@ std::string PackedDataset::path_inside(const std::string& folder, const std::str
   }
   if (!inside) throw Error(ErrorCode::bad_data, "the name leads out of the dataset's folder", path);
   return path;
+}
+
+std::vector<std::int64_t> read_offsets(const PackedArray& array, std::int64_t things, std::int64_t last) {
+  std::vector<std::int64_t> offsets = array.read_all<std::int64_t>();
+  const bool sound = static_cast<std::int64_t>(offsets.size()) == Int128{things} + 1 && offsets.front() == 0 &&
+                     offsets.back() == last && std::is_sorted(offsets.begin(), offsets.end());
+  if (!sound) throw Error(ErrorCode::bad_data, "the offsets do not fit the manifest; shardpack verify tells more", array.path());
+  return offsets;
+}
+
+RowLengths read_row_lengths(const PackedDataset& dataset, const ManifestShard& shard) {
+  const PackedArray lengths = dataset.open_array(shard, "seq_lengths");
+  RowLengths rows{read_offsets(dataset.open_array(shard, "row_offsets"), shard.rows, shard.segments),
+                  lengths.read_all<std::int32_t>()};
+  if (static_cast<std::int64_t>(rows.tokens.size()) != shard.segments)
+    throw Error(ErrorCode::bad_data, "not a length for each segment; shardpack verify tells more", lengths.path());
+  const Preset* const preset = try_preset(dataset.manifest().preset);
+  const std::int64_t unslotted = preset == nullptr ? 0 : unslotted_tokens(preset->slot_rule);
+  for (std::size_t row = 0; row + 1 < rows.begin.size(); ++row) {
+    std::int64_t left = dataset.manifest().row_tokens;
+    for (auto s = static_cast<std::size_t>(rows.begin[row]); s < static_cast<std::size_t>(rows.begin[row + 1]); ++s) {
+      const std::int64_t slots = rows.tokens[s] - unslotted;
+      if (rows.tokens[s] < 0 || slots > left) {
+        throw Error(ErrorCode::bad_data, "its segments do not fit the row; shardpack verify tells more", lengths.path(),
+                    fmt::format("row {}", with_commas(static_cast<std::int64_t>(row))));
+      }
+      left -= std::max<std::int64_t>(slots, 0);
+    }
+  }
+  return rows;
 }
 
 }  // namespace shardpack

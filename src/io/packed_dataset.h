@@ -83,4 +83,16 @@ class PackedDataset {
   Manifest manifest_;
 };
 
+/// All of an array of offsets: one more than there are things, from 0, ascending, up to `last`. \throws Error{bad_data} for any
+/// others
+std::vector<std::int64_t> read_offsets(const PackedArray& array, std::int64_t things, std::int64_t last);
+
+/// Where the rows of a shard begin, in segments, and the tokens of each segment.
+struct RowLengths {
+  std::vector<std::int64_t> begin;
+  std::vector<std::int32_t> tokens;
+};
+/// \throws Error{bad_data} unless there are as many as the manifest says, none below 0, and no row has more than fit in it
+RowLengths read_row_lengths(const PackedDataset& dataset, const ManifestShard& shard);
+
 }  // namespace shardpack

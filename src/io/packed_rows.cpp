@@ -19,15 +19,6 @@ namespace {
               row < 0 ? std::string() : fmt::format("row {}", with_commas(row)));
 }
 
-/// 0, ascending, up to `last`; one more than there are things.
-std::vector<std::int64_t> read_offsets(const PackedArray& array, std::int64_t count, std::int64_t last) {
-  std::vector<std::int64_t> offsets = array.read_all<std::int64_t>();
-  const bool sound = static_cast<std::int64_t>(offsets.size()) == count + 1 && offsets.front() == 0 && offsets.back() == last &&
-                     std::is_sorted(offsets.begin(), offsets.end());
-  if (!sound) fail(array.path(), "the offsets do not fit the manifest", -1);
-  return offsets;
-}
-
 /// Writes numbers as values of `type`. \return whether each of them is one
 bool narrow(std::span<const std::int64_t> numbers, ValueType type, std::byte* out) {
   const auto as = [&](auto zero) {
@@ -52,6 +43,11 @@ bool narrow(std::span<const std::int64_t> numbers, ValueType type, std::byte* ou
     default:
       return as(std::int64_t{});
   }
+}
+
+/// Of a row's values those that a block has room for; what is behind them is padding.
+std::span<const std::int64_t> in_block(std::span<const std::int64_t> values, const RowBlock& block) {
+  return values.first(std::min(values.size(), static_cast<std::size_t>(block.row_tokens)));
 }
 
 }  // namespace
@@ -126,6 +122,7 @@ RowBlock PackedRows::read(std::int64_t first_row, std::int64_t rows) const {
     block.row_begin.push_back(offsets_[static_cast<std::size_t>(row)] - block.first_segment);
   read_segments(block);
   if (!ids_ && !trainer_ && source_tokens_ == nullptr) return block;
+  block.row_tokens = places_in(block);
   block.ids.resize(static_cast<std::size_t>(rows * block.row_tokens * info(block.id_type).bytes));
   if (ids_) ids_->read_bytes(first_row, block.ids);
   if (source_tokens_ != nullptr) read_in_sources(block);
@@ -133,6 +130,23 @@ RowBlock PackedRows::read(std::int64_t first_row, std::int64_t rows) const {
     block.columns.push_back(is_stored(c) ? read_column(c, block) : ColumnValues{});
   if (trainer_) read_trainer_rows(block);
   return block;
+}
+
+/// Room for a row: as many as the arrays have for each; else what the longest row of the block takes, for of rows without padding
+/// only a manifest says how long they may be.
+Length PackedRows::places_in(const RowBlock& block) const {
+  bool stored = ids_.has_value();
+  for (std::size_t c = 0; c < columns_.size(); ++c)
+    stored = stored || (columns_[c].values && manifest_.columns[c].kind == ColumnKind::token);
+  if (stored) return block_slots_;
+  std::int64_t longest = 1;
+  for (std::size_t row = 0; row + 1 < block.row_begin.size(); ++row) {
+    std::int64_t slots = 0;
+    for (std::int64_t s = block.row_begin[row]; s < block.row_begin[row + 1]; ++s)
+      slots += block.segments[static_cast<std::size_t>(s)].slots;
+    longest = std::max(longest, slots);
+  }
+  return static_cast<Length>(longest);  // check_row() compared it with block_slots_
 }
 
 /// The tokens of segments; what lies between them, and what was added, is left as it is.
@@ -187,11 +201,11 @@ void PackedRows::read_trainer_rows(RowBlock& block) const {
       if (static_cast<std::int64_t>(row.column(c).size()) != row.expected_values(output_.columns[c].source, segments))
         fail(shown_, fmt::format("{} does not have the values of its segments", output_.columns[c].name), block.first_row + r);
     }
-    const std::span<const std::int64_t> ids = row.ids();
+    const std::span<const std::int64_t> ids = in_block(row.ids(), block);
     bool fit = narrow(ids, id_type, block.ids.data() + r * block.row_tokens * info(id_type).bytes);
     if (labels != nullptr) {
       const std::int64_t width = info(label_column().type).bytes;
-      fit = take_labels(row, segments, std::span(first_values).subspan(first_labels_ ? begin : 0),
+      fit = take_labels(row, segments, std::span(first_values).subspan(first_labels_ ? begin : 0), block,
                         labels->data() + r * block.row_tokens * width) &&
             fit;
     }
@@ -201,11 +215,11 @@ void PackedRows::read_trainer_rows(RowBlock& block) const {
 
 /// \return whether all of them are values of the column's type
 bool PackedRows::take_labels(const TrainerRow& row, std::span<const SlotRun> segments, std::span<const std::int64_t> first_values,
-                             std::byte* out) const {
+                             const RowBlock& block, std::byte* out) const {
   std::vector<std::int64_t> stated, labels;
   row.stated_labels(segments, stated);
   row.source_labels(label_column(), segments, stated, first_values, labels);
-  return narrow(labels, label_column().type, out);
+  return narrow(in_block(labels, block), label_column().type, out);
 }
 
 void PackedRows::read_segments(RowBlock& block) const {

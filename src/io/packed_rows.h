@@ -52,7 +52,8 @@ class PackedRows {
   void read_trainer_rows(RowBlock& block) const;
   void read_in_sources(RowBlock& block) const;
   bool take_labels(const TrainerRow& row, std::span<const SlotRun> segments, std::span<const std::int64_t> first_values,
-                   std::byte* out) const;
+                   const RowBlock& block, std::byte* out) const;
+  Length places_in(const RowBlock& block) const;
   bool is_stored(std::size_t column) const { return output_.native() || static_cast<int>(column) != output_.label_column; }
   const Column& label_column() const { return manifest_.columns[static_cast<std::size_t>(output_.label_column)]; }
 

@@ -28,7 +28,11 @@ ListValues rows_of_ids(std::int64_t rows, Length row_tokens, ByteBuffer bytes) {
 
 class NativeRows final : public RowReader {
  public:
-  NativeRows(const OutputRules& rules, PackedArray ids) : rules_(rules), ids_(std::move(ids)) {}
+  NativeRows(const OutputRules& rules, IdType id_type, PackedArray ids) : rules_(rules), ids_(std::move(ids)) {
+    if (ids_.row_elements() != rules.row_tokens || info(ids_.type()).name != info(id_type).name)
+      throw Error(ErrorCode::bad_data, "not of the shape and type that the manifest says; shardpack verify tells more",
+                  ids_.path());
+  }
 
   std::int64_t rows() const override { return ids_.rows(); }
 
@@ -221,7 +225,8 @@ std::vector<PackedArray> open_arrays(const PackedDataset& dataset, const Manifes
 
 std::unique_ptr<RowReader> open_rows(const PackedDataset& dataset, const ManifestShard& shard, const OutputRules& rules) {
   check_container(rules.container);
-  if (rules.native()) return std::make_unique<NativeRows>(rules, dataset.open_array(shard, "input_ids"));
+  if (rules.native())
+    return std::make_unique<NativeRows>(rules, dataset.manifest().id_type, dataset.open_array(shard, "input_ids"));
   if (shard.trainer_files.empty()) {
     throw Error(ErrorCode::bad_data, "the manifest lists no file with its rows", dataset.folder() + "/" + shard.folder);
   }

@@ -34,14 +34,10 @@ bool is_packed_dataset(const std::string& path) {
 void add_listed_losses(const PackedDataset& dataset, const ManifestShard& shard, const Column& column,
                        std::vector<std::int64_t>& losses) {
   const PackedArray array = dataset.open_array(shard, column.name + std::string(kOffsetsSuffix));
-  const std::vector<std::int64_t> values = array.read_all<std::int64_t>(),
-                                  rows = dataset.open_array(shard, "row_offsets").read_all<std::int64_t>();
-  const auto segments = static_cast<std::int64_t>(values.size()) - 1;
-  for (std::size_t row = 0; row + 1 < rows.size(); ++row) {
-    if (rows[row] < 0 || rows[row] > rows[row + 1] || rows[row + 1] > segments)
-      throw Error(ErrorCode::bad_data, "not a list for each segment; shardpack verify tells more", array.path());
+  const std::vector<std::int64_t> values = read_offsets(array, shard.segments, dataset.open_array(shard, column.name).rows());
+  const std::vector<std::int64_t> rows = read_offsets(dataset.open_array(shard, "row_offsets"), shard.rows, shard.segments);
+  for (std::size_t row = 0; row + 1 < rows.size(); ++row)
     losses.push_back(values[static_cast<std::size_t>(rows[row + 1])] - values[static_cast<std::size_t>(rows[row])]);
-  }
 }
 
 /// Appends the tokens of each row of a shard that take part in the loss: those that the trainer learns, where a preset hides
@@ -104,15 +100,11 @@ BatchSource read_rows(const std::string& path, const RunContext& context) {
   const std::int64_t unslotted = preset == nullptr ? 0 : unslotted_tokens(preset->slot_rule);
   for (const ManifestShard& shard : dataset.shards()) {
     throw_if_stopped(context.stop);
-    const std::vector<std::int64_t> offsets = dataset.open_array(shard, "row_offsets").read_all<std::int64_t>();
-    const std::vector<std::int32_t> lengths = dataset.open_array(shard, "seq_lengths").read_all<std::int32_t>();
-    for (std::size_t r = 0; r + 1 < offsets.size() && left > 0; ++r, --left) {
+    const RowLengths rows = read_row_lengths(dataset, shard);
+    for (std::size_t r = 0; r + 1 < rows.begin.size() && left > 0; ++r, --left) {
       std::int64_t tokens = 0, cost = 0;
-      for (std::int64_t s = offsets[r]; s < offsets[r + 1]; ++s) {
-        if (s < 0 || s >= static_cast<std::int64_t>(lengths.size())) {
-          throw Error(ErrorCode::bad_data, "row_offsets do not fit seq_lengths; shardpack verify tells more", shard.folder);
-        }
-        const std::int64_t length = lengths[static_cast<std::size_t>(s)] - unslotted;  // of which the trainer takes part
+      for (std::int64_t s = rows.begin[r]; s < rows.begin[r + 1]; ++s) {
+        const std::int64_t length = rows.tokens[static_cast<std::size_t>(s)] - unslotted;  // of which the trainer takes part
         tokens += length;
         cost += length * length;
       }

@@ -8,7 +8,7 @@
 namespace shardpack {
 
 /// In sequences, tokens, loss tokens and fingerprints. \throws Error{internal}; Error{bad_data}, saying `excuse` unless it is
-/// empty, when the tokens are other ones, which other runs may have read while an input was another
+/// empty, when something else than this run may be to blame: what other runs have read, or said
 void check_conservation(const Manifest& manifest, std::string_view excuse);
 
 /// The part of it that speaks of fingerprints. \throws the same

@@ -56,7 +56,7 @@ struct Segments {
     }
   }
 
-  std::int64_t tokens(std::size_t s) const { return lengths[s] - (added[s] & 1) - (added[s] >> 1); }
+  std::int64_t tokens(std::size_t s) const { return std::int64_t{lengths[s]} - (added[s] & 1) - (added[s] >> 1); }
 
   std::vector<std::int32_t> lengths, slots;
   std::vector<std::int64_t> source;
@@ -83,6 +83,12 @@ RowPlace place_of(const Manifest& manifest, std::int64_t row, const std::string&
     in_shard -= shard.rows;
   }
   throw Error(ErrorCode::bad_data, "the shards have fewer rows than the manifest says; shardpack verify tells more", path);
+}
+
+/// \throws Error{bad_data} for offsets of something that is not there
+void check_run(std::int64_t first, std::int64_t last, const PackedArray& offsets) {
+  if (first < 0 || last < first)
+    throw Error(ErrorCode::bad_data, "the offsets run backwards; shardpack verify tells more", offsets.path());
 }
 
 const ManifestSource& source_at(const Manifest& manifest, std::int64_t file, const std::string& shard) {
@@ -120,18 +126,15 @@ DatasetView view_dataset(const PackedDataset& dataset, const RunContext& context
   std::int64_t row = 0;
   for (const ManifestShard& shard : dataset.shards()) {
     throw_if_stopped(context.stop);
-    const std::vector<std::int64_t> offsets = dataset.open_array(shard, "row_offsets").read_all<std::int64_t>();
-    std::vector<std::int32_t> lengths;
-    if (many_ranks) lengths = dataset.open_array(shard, "seq_lengths").read_all<std::int32_t>();
-    for (std::size_t r = 0; r + 1 < offsets.size() && row < view.manifest.planned_rows(); ++r, ++row) {
-      view.segments_in_rows.add(offsets[r + 1] - offsets[r]);
+    const RowLengths rows =
+        many_ranks ? read_row_lengths(dataset, shard)
+                   : RowLengths{read_offsets(dataset.open_array(shard, "row_offsets"), shard.rows, shard.segments), {}};
+    for (std::size_t r = 0; r + 1 < rows.begin.size() && row < view.manifest.planned_rows(); ++r, ++row) {
+      view.segments_in_rows.add(rows.begin[r + 1] - rows.begin[r]);
       if (!many_ranks) continue;
-      if (offsets[r] < 0 || offsets[r + 1] > static_cast<std::int64_t>(lengths.size())) {
-        throw Error(ErrorCode::bad_data, "row_offsets do not fit seq_lengths; shardpack verify tells more", shard.folder);
-      }
       std::int64_t cost = 0;
-      for (std::int64_t s = offsets[r]; s < offsets[r + 1]; ++s) {
-        const std::int64_t length = lengths[static_cast<std::size_t>(s)];
+      for (std::int64_t s = rows.begin[r]; s < rows.begin[r + 1]; ++s) {
+        const std::int64_t length = rows.tokens[static_cast<std::size_t>(s)];
         segments.add(length);
         cost += length * length;
       }
@@ -183,12 +186,17 @@ RowView view_row(const PackedDataset& dataset, std::int64_t row) {
 
   const SegmentArrays arrays(dataset, shard);
   const std::vector<std::int64_t> offsets = arrays.offsets.read<std::int64_t>(place.row, 2);
+  check_run(offsets[0], offsets[1], arrays.offsets);
   const Segments segments(arrays, offsets[0], offsets[1] - offsets[0]);
   const std::vector<std::uint32_t> ids = ids_of_row(dataset, shard, place.row);
   const std::int64_t places = manifest.holds_tokens() ? std::ssize(ids) : manifest.row_tokens;
   std::int64_t begin = 0;
   for (std::size_t s = 0; s < segments.lengths.size(); ++s) {
     const std::int64_t file = segments.source[3 * s], record = segments.source[3 * s + 1];
+    if (record < 0 || record >= source_at(manifest, file, shard.folder).sequences) {
+      throw Error(ErrorCode::bad_data, "its segments are of no record of the sources; shardpack verify tells more", shard.folder,
+                  fmt::format("row {}", with_commas(place.row)));
+    }
     SegmentView segment{.begin = begin,
                         .length = segments.lengths[s],
                         .slots = segments.slots[s],
@@ -232,7 +240,7 @@ class PieceSearch {
 
  private:
   PieceView piece(std::int64_t segment) {
-    if (offsets_.empty()) offsets_ = arrays_.offsets.read_all<std::int64_t>();
+    if (offsets_.empty()) offsets_ = read_offsets(arrays_.offsets, shard_.rows, shard_.segments);
     const auto after = std::upper_bound(offsets_.begin(), offsets_.end(), segment);
     const std::int64_t row = after - offsets_.begin() - 1;
     if (after == offsets_.begin() || after == offsets_.end()) {
@@ -338,11 +346,10 @@ BatchView view_batch(const BatchFolder& folder, std::int64_t batch) {
                  .real_tokens = folder.open_array("real_tokens").read<std::int64_t>(batch, 1)[0],
                  .rows = manifest.rows,
                  .members = {}};
-  const std::vector<std::int64_t> offsets = folder.open_array("batch_offsets").read<std::int64_t>(batch, 2);
+  const PackedArray batch_offsets = folder.open_array("batch_offsets");
+  const std::vector<std::int64_t> offsets = batch_offsets.read<std::int64_t>(batch, 2);
+  check_run(offsets[0], offsets[1], batch_offsets);
   const std::int64_t first = offsets[0], count = offsets[1] - offsets[0];
-  if (first < 0 || count < 0) {
-    throw Error(ErrorCode::bad_data, "batch_offsets run backwards; shardpack verify tells more", folder.folder());
-  }
   for (const std::int64_t member : folder.open_array("members").read<std::int64_t>(first, count)) {
     view.members.push_back({.member = member});
   }

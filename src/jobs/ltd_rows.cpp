@@ -42,7 +42,7 @@ LtdRows read_packed(const std::string& path, const RunContext& context) {
   std::vector<RowPart> parts;
   for (const ManifestShard& shard : dataset.shards()) {
     throw_if_stopped(context.stop);
-    const std::vector<std::int64_t> offsets = dataset.open_array(shard, "row_offsets").read_all<std::int64_t>();
+    const std::vector<std::int64_t> offsets = read_offsets(dataset.open_array(shard, "row_offsets"), shard.rows, shard.segments);
     const std::vector<std::int32_t> lengths = dataset.open_array(shard, "seq_lengths").read_all<std::int32_t>();
     const std::vector<std::int32_t> slots =
         dataset.has_array(shard, "seq_slots") ? dataset.open_array(shard, "seq_slots").read_all<std::int32_t>() : lengths;
@@ -53,10 +53,7 @@ LtdRows read_packed(const std::string& path, const RunContext& context) {
     for (std::size_t row = 0; row + 1 < offsets.size(); ++row) {
       parts.clear();
       std::int64_t begin = 0;
-      if (offsets[row] < 0 || offsets[row + 1] < offsets[row] || offsets[row + 1] > static_cast<std::int64_t>(lengths.size()) ||
-          slots.size() != lengths.size()) {
-        fail(row);
-      }
+      if (static_cast<std::int64_t>(lengths.size()) != shard.segments || slots.size() != lengths.size()) fail(row);
       for (auto s = static_cast<std::size_t>(offsets[row]); s < static_cast<std::size_t>(offsets[row + 1]); ++s) {
         if (lengths[s] < 0 || slots[s] < lengths[s] || slots[s] > manifest.row_tokens - begin) fail(row);
         parts.push_back({static_cast<Length>(begin), lengths[s]});
@@ -85,7 +82,6 @@ LtdRowTable sequences_of(const BatchFolder& folder) {
 LtdBatches batches_of(const BatchFolder& folder) {
   const BatchManifest& manifest = folder.manifest();
   LtdBatches batches;
-  batches.begin = folder.open_array("batch_offsets").read_all<std::int64_t>();
   batches.rows = folder.open_array("members").read_all<std::uint32_t>();
   batches.width = folder.open_array("pad_length").read_all<Length>();
   batches.world = manifest.plan.world;
@@ -96,9 +92,8 @@ LtdBatches batches_of(const BatchFolder& folder) {
   };
   if (static_cast<Int128>(manifest.epochs) * manifest.batches_per_epoch != batches.batches())
     fail("pad_length.npy has not one number for each batch of the manifest");
-  if (batches.begin.size() != batches.width.size() + 1) fail("batch_offsets.npy has not one number more than there are batches");
-  if (batches.begin.front() != 0 || batches.begin.back() != static_cast<std::int64_t>(batches.rows.size()))
-    fail("batch_offsets.npy does not run from 0 to the number of members");
+  batches.begin =
+      read_offsets(folder.open_array("batch_offsets"), batches.batches(), static_cast<std::int64_t>(batches.rows.size()));
   if (folder.lists("weights.npy")) {
     for (const float weight : folder.read_weights(0, batches.begin.back())) batches.counts.push_back(weight > 0);
   }

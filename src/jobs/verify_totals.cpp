@@ -60,22 +60,6 @@ bool check_ranges(const Manifest& manifest, IssueList& issues) {
   require(fits(manifest.pad_id), "pad_id does not fit the dtype");
   require(fits(manifest.eos_id) || manifest.added_eos == 0, "eos_id does not fit the dtype");
   require(fits(manifest.bos_id) || manifest.added_bos == 0, "bos_id does not fit the dtype");
-
-  Int128 sequences = 0, tokens = 0, rows = 0, bytes = 0;
-  for (const ManifestSource& source : manifest.sources) {
-    sequences += source.sequences;
-    tokens += source.tokens;
-  }
-  for (const ManifestShard& shard : manifest.shards) {
-    rows += shard.rows;
-    for (const ManifestFile& file : shard.files) bytes += file.bytes;
-    for (const ManifestFile& file : shard.trainer_files) bytes += file.bytes;
-  }
-  for (const ManifestFile& file : manifest.files) bytes += file.bytes;
-  for (const ManifestFile& file : manifest.trainer_files) bytes += file.bytes;
-  for (const Int128 sum : {sequences, tokens, rows, bytes}) {
-    require(sum <= std::numeric_limits<std::int64_t>::max(), "its counts add up to more than 2^63");
-  }
   return sound;
 }
 

@@ -14,11 +14,13 @@
 #include "fuzz.h"
 #include "io/file.h"
 #include "io/journal.h"
+#include "io/ltd_files.h"
 #include "io/safe_name.h"
 #include "io/staged_output.h"
 #include "jobs/part_run.h"
 #include "shardpack/inspect.h"
 #include "shardpack/jobs.h"
+#include "shardpack/ltd.h"
 
 using namespace shardpack;
 
@@ -71,7 +73,14 @@ void verify_and_use(const fs::path& folder, const RunContext& context) {
   also([&] { inspect(folder.string(), {}, context); });
   also([&] { inspect(folder.string(), {.read = {}, .row = 0, .sequence = {}}, context); });
   also([&] { inspect(folder.string(), {.read = {}, .row = {}, .sequence = 0}, context); });
+  const LtdOptions schedule{
+      .kept_start = 1, .ramp_steps = 2, .layers = 4, .micro_batch = 1, .total_steps = 2, .write_indices = true};
+  if (!is_ltd_folder(folder.string()))
+    only_blames_the_input([&] { ltd({folder.string()}, (fuzz_folder() / "schedule").string(), schedule, context); });
   if (!has_manifest_of(folder.string(), kPackedFormat)) return;
+  BatchJobOptions of_rows;
+  of_rows.plan.batch_size = 2;
+  also([&] { batch({folder.string()}, (fuzz_folder() / "batched").string(), of_rows, context); });
   also([&] { unpack(folder.string(), (fuzz_folder() / "unpacked").string(), {}, context); });
 }
 

@@ -255,6 +255,7 @@ TEST_CASE("what a right checksum does not make right is named by its key") {
        "shards[0].files[1].name: 'seq_lengths.npy' is listed twice"},
       {"\"bytes\": 5328", "\"bytes\": -1", "shards[0].files[0].bytes: "},
       {"\"bytes\": 5328", "\"bytes\": \"5328\"", "shards[0].files[0].bytes: expected a whole number"},
+      {"\"bytes\": 5328", "\"bytes\": 9223372036854775807", "its counts add up to more than 2^63"},
   };
   for (const auto& [from, to, says] : cases) {
     const std::string found = refusal(forge(text, from, to));

@@ -1,5 +1,7 @@
 // inspect: what it reads of a dataset equals what was packed; the report shows it within 100 columns.
 #include <algorithm>
+#include <cstring>
+#include <limits>
 #include <sstream>
 
 #include "report/inspect_report.h"
@@ -144,11 +146,47 @@ TEST_CASE("plans and histograms") {
   CHECK(widest_line(inspect_to_text(histogram)) <= 100);
 }
 
+InspectOptions row(std::int64_t number) { return {.read = {}, .row = number, .sequence = {}}; }
+InspectOptions sequence(std::int64_t number) { return {.read = {}, .row = {}, .sequence = number}; }
+
+TEST_CASE("a manifest that tells of other rows than are stored") {
+  const TempFolder folder;
+  Manifest manifest = write_tiny_dataset(folder.path());
+  SECTION("longer ones") { manifest.row_tokens = std::numeric_limits<Length>::max(); }
+  SECTION("of wider ids") { manifest.id_type = IdType::u32; }
+  write_manifest_of_what_is_there(folder.path(), manifest);
+  CHECK(failure(folder.path(), row(0)) == ErrorCode::bad_data);
+}
+
+TEST_CASE("numbers of rows, segments and records that are not there") {
+  const TempFolder folder;
+  const Manifest manifest = write_tiny_dataset(folder.path());
+  REQUIRE(manifest.shards.size() == 1);
+  const std::int64_t number = GENERATE(std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(),
+                                       std::numeric_limits<std::int64_t>::max(), std::int64_t{1} << 40);
+  const auto forge = [&](const std::string& name, std::size_t index, std::int64_t entries) {
+    const std::string path = folder.path(manifest.shards.front().folder + "/" + name);
+    std::string bytes = read_file(path);
+    std::memcpy(bytes.data() + bytes.size() - static_cast<std::size_t>(entries) * 8 + index * 8, &number, sizeof number);
+    write_file(path, bytes);
+  };
+  SECTION("the rows begin elsewhere") {
+    forge("row_offsets.npy", 1, manifest.rows + 1);
+    CHECK(failure(folder.path(), {}) == ErrorCode::bad_data);
+    CHECK(failure(folder.path(), row(0)) == ErrorCode::bad_data);
+    CHECK(failure(folder.path(), row(1)) == ErrorCode::bad_data);
+    CHECK(failure(folder.path(), sequence(0)) == ErrorCode::bad_data);
+  }
+  SECTION("a segment is of another file, or record") {
+    const std::size_t of_what = GENERATE(std::size_t{0}, std::size_t{1});
+    forge("seq_source.npy", of_what, 3 * manifest.segments);
+    CHECK(failure(folder.path(), row(0)) == ErrorCode::bad_data);
+  }
+}
+
 TEST_CASE("what is not there") {
   const TempFolder folder;
   const Manifest manifest = write_tiny_dataset(folder.path());
-  const auto row = [](std::int64_t number) { return InspectOptions{.read = {}, .row = number, .sequence = {}}; };
-  const auto sequence = [](std::int64_t number) { return InspectOptions{.read = {}, .row = {}, .sequence = number}; };
   CHECK(failure(folder.path(), row(manifest.rows)) == ErrorCode::usage);
   CHECK(failure(folder.path(), row(-1)) == ErrorCode::usage);
   CHECK(failure(folder.path(), sequence(12)) == ErrorCode::usage);
