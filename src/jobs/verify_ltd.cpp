@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -375,7 +374,7 @@ class LtdCheck {
     for_each_piece(array, manifest_.setup, rows(), context_, [&](std::span<const std::byte> expected) {
       stored.resize(expected.size());
       file.read_at(at, stored);
-      same = same && std::memcmp(stored.data(), expected.data(), expected.size()) == 0;
+      same = same && std::ranges::equal(stored, expected);
       at += static_cast<std::int64_t>(expected.size());
     });
     if (!same) add("indices", array.name, "not what the selection's definition gives");
