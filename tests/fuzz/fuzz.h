@@ -80,20 +80,24 @@ inline std::string sealed_lines(std::string_view records) {
 /// Of a saved scan without the hash at its end.
 inline std::string sealed_scan(std::string_view bare) { return std::string(bare) + hash_hex(bare); }
 
-/// One thread and little memory, temporary files in fuzz_folder().
+/// One thread and little memory unless more is asked for, temporary files in fuzz_folder().
 class FuzzRun {
  public:
+  explicit FuzzRun(int threads = 1, std::int64_t memory_bytes = std::int64_t{16} << 20)
+      : pool_(threads), memory_bytes_(memory_bytes) {}
+
   RunContext context() {
     return {.pool = pool_,
             .stop = {},
             .progress = progress_,
             .diagnostics = diagnostics_,
-            .memory_bytes = std::int64_t{16} << 20,
+            .memory_bytes = memory_bytes_,
             .temp_dir = fuzz_folder().string()};
   }
 
  private:
-  ThreadPool pool_{1};
+  ThreadPool pool_;
+  const std::int64_t memory_bytes_;
   NoProgress progress_;
   NoDiagnostics diagnostics_;
 };

@@ -72,7 +72,9 @@ void read_sequence(const SequenceSource& source, SequenceId sequence, std::int64
 
 /// Read every token of what can be opened, and every column's values.
 void read_all(const std::string& path, const ReadOptions& options) {
-  FuzzRun run;
+  // Compressed files by several threads and with room for frames that are decoded ahead.
+  const bool compressed = path.ends_with(".gz") || path.ends_with(".zst");
+  FuzzRun run(compressed ? 2 : 1, std::int64_t{compressed ? 128 : 16} << 20);
   const ScannedSource scanned = open_source({path}, options, {}, run.context());
   const SequenceIndex& index = scanned.source->index();
   for (SequenceId sequence = 0; sequence < index.sequences(); ++sequence) {

@@ -2,6 +2,7 @@
 
     seeds.py SHARDPACK GENERATE_PY FOLDER    writes FOLDER/readers, FOLDER/documents and FOLDER/folders
 """
+import gzip
 import pathlib
 import re
 import subprocess
@@ -23,6 +24,13 @@ def run(*command):
 def framed(kind, parts):
     """What the target `readers` takes for files of these bytes."""
     return bytes([kind]) + b"".join(len(part).to_bytes(2, "little") + part for part in parts[:-1]) + parts[-1]
+
+
+def bgzf_block(plain):
+    """As bgzip writes it: a gzip member whose header tells its length."""
+    member = gzip.compress(plain, mtime=0)
+    head = member[:3] + b"\x04" + member[4:10] + b"\x06\x00BC\x02\x00"
+    return head + (len(member) + 7).to_bytes(2, "little") + member[10:]
 
 
 def npy(dtype, values, shape=None):
@@ -72,6 +80,10 @@ with tempfile.TemporaryDirectory() as scratch:
             "--distribution", distribution, "--out", f"{scratch}/{name}")
         parts = [pathlib.Path(f"{scratch}/{name}/train-00000{suffix}").read_bytes() for suffix in suffixes]
         (readers / name).write_bytes(framed(kind, parts))
+        if name == "jsonl":
+            (readers / "bgzf").write_bytes(framed(2, [b"".join(bgzf_block(line) for line in parts[0].splitlines(True)) + bgzf_block(b"")]))
+        if name == "jsonl.zst":
+            (readers / "frames").write_bytes(framed(kind, [3 * parts[0]]))
     lines = (b'{"input_ids": [1, 2, 3], "labels": [-100, 2, 3], "score": 0.5, "id": "a", "spans": [1]}\n'
              b'{"input_ids": [4], "labels": [4], "score": 2, "id": "b", "spans": []}\n')
     (readers / "columns").write_bytes(framed(len(KINDS), [lines]))
