@@ -26,7 +26,7 @@ enum class RandomPurpose : std::uint32_t {
   row_order = 2,  ///< order of the rows of a partition
   partition_order = 3,
   sample = 4,
-  row_groups = 5,  ///< order of the steps of balanced rows
+  row_groups = 5,     ///< order of the steps of balanced rows
   batch_order = 8,    ///< stream = epoch, here and below: order of the items, and among equal ones
   batch_cuts = 9,     ///< gist: where the next batch is cut
   batch_groups = 10,  ///< order of the rank groups

@@ -340,10 +340,10 @@ void set_tail(Settings& settings, const OptionValue& value) {
 /// pack and unpack write different files; check_settings() refuses what the other writes.
 void set_as(Settings& settings, const OptionValue& value) {
   settings.as = value.text();
-  constexpr std::array<std::optional<Container>, 6> kContainers{
-      Container::npy, Container::arrow, Container::parquet, Container::megatron, Container::index, std::nullopt};
-  constexpr std::array<std::optional<UnpackFormat>, 6> kUnpacked{UnpackFormat::npy,      UnpackFormat::arrow, UnpackFormat::parquet,
-                                                                 UnpackFormat::megatron, std::nullopt,        UnpackFormat::jsonl};
+  constexpr std::array<std::optional<Container>, 6> kContainers{Container::npy,      Container::arrow, Container::parquet,
+                                                                Container::megatron, Container::index, std::nullopt};
+  constexpr std::array<std::optional<UnpackFormat>, 6> kUnpacked{
+      UnpackFormat::npy, UnpackFormat::arrow, UnpackFormat::parquet, UnpackFormat::megatron, std::nullopt, UnpackFormat::jsonl};
   const std::size_t chosen = choice(value);
   settings.pack.container = kContainers[chosen];
   settings.unpack_format = kUnpacked[chosen].value_or(UnpackFormat::jsonl);
@@ -351,9 +351,9 @@ void set_as(Settings& settings, const OptionValue& value) {
 
 // ---- options ----------------------------------------------------------------------------------------------------------------
 constexpr CommandSet kScan = set_of(Command::scan), kPlan = set_of(Command::plan), kSweep = set_of(Command::sweep),
-                     kPack = set_of(Command::pack), kJoin = set_of(Command::join), kBatch = set_of(Command::batch), kVerify = set_of(Command::verify),
-                     kInspect = set_of(Command::inspect), kUnpack = set_of(Command::unpack), kLtd = set_of(Command::ltd),
-                     kLint = set_of(Command::lint), kFormats = set_of(Command::formats);
+                     kPack = set_of(Command::pack), kJoin = set_of(Command::join), kBatch = set_of(Command::batch),
+                     kVerify = set_of(Command::verify), kInspect = set_of(Command::inspect), kUnpack = set_of(Command::unpack),
+                     kLtd = set_of(Command::ltd), kLint = set_of(Command::lint), kFormats = set_of(Command::formats);
 constexpr CommandSet kOnePath = kJoin | kVerify | kInspect | kUnpack | kLint;
 constexpr CommandSet kPlanned = kPlan | kSweep | kPack, kReaders = kScan | kPlanned | kBatch, kBatching = kBatch | kSweep,
                      kWorkers = kReaders | kOnePath | kLtd, kAll = kWorkers | kFormats | set_of(Command::version), kNone = 0;

@@ -30,8 +30,9 @@ LengthSource read_lengths(const std::vector<std::string>& inputs, const ReadOpti
     source.groups = std::move(file->groups);
   } else {
     const bool ends = policy.append_eos || policy.prepend_bos;
-    source.shards = open_source(inputs, read, {.random_access = false, .columns = policy.drop_unlabeled, .loss_places = loss_side(policy), .ends = ends},
-                                context);
+    source.shards = open_source(
+        inputs, read, {.random_access = false, .columns = policy.drop_unlabeled, .loss_places = loss_side(policy), .ends = ends},
+        context);
   }
   return source;
 }

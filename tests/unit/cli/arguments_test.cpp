@@ -132,8 +132,9 @@ TEST_CASE("what is not understood is one line with the nearest name and the page
   CHECK(refusal({"pack", "--packr", "x"}) == "unknown flag --packr; did you mean --packer? see: shardpack pack -h");
   CHECK(refusal({"pack", "--packr=x"}) == "unknown flag --packr; did you mean --packer? see: shardpack pack -h");
   CHECK(refusal({"pack", "-Z"}) == "unknown flag -Z; see: shardpack pack -h");
-  CHECK(refusal({"verify", "--force"}) ==
-        "--force is not for verify; it belongs to scan, plan, sweep, pack, join, batch, unpack and ltd; see: shardpack verify -h");
+  CHECK(
+      refusal({"verify", "--force"}) ==
+      "--force is not for verify; it belongs to scan, plan, sweep, pack, join, batch, unpack and ltd; see: shardpack verify -h");
   CHECK(refusal({"-q"}) == "-q needs a command; see: shardpack -h");
   CHECK(refusal({"plan", "-L"}) == "-L needs a value; see: shardpack plan -h");
   CHECK(refusal({"plan", "--tail", "x"}).find("belongs to pack and batch;") != std::string::npos);
