@@ -15,6 +15,8 @@ using namespace shardpack;
 namespace {
 
 std::int64_t any_count() { return *rc::gen::inRange<std::int64_t>(0, std::numeric_limits<std::int64_t>::max()); }
+/// One of several whose sum has to fit 63 bits.
+std::int64_t any_summand() { return any_count() / 64; }
 std::int64_t any_id() { return *rc::gen::inRange<std::int64_t>(0, std::int64_t{1} << 32); }
 Fingerprint any_fingerprint() { return {*rc::gen::arbitrary<std::uint64_t>(), *rc::gen::arbitrary<std::uint64_t>()}; }
 std::string any_hash() { return any_fingerprint().hex(); }
@@ -32,7 +34,7 @@ auto any_list(Make make) {
 }
 
 std::vector<ManifestFile> any_files() {
-  return any_list([](std::size_t i) { return ManifestFile{any_name(i), any_count(), any_hash()}; });
+  return any_list([](std::size_t i) { return ManifestFile{any_name(i), any_summand(), any_hash()}; });
 }
 
 SequenceRanges any_ranges() {
@@ -73,7 +75,7 @@ Manifest any_manifest() {
   manifest.not_carried = any_list([](std::size_t) { return any_text(); });
   manifest.options = any_list([](std::size_t i) { return std::pair(any_name(i), std::to_string(any_count())); });
   manifest.sources = any_list([](std::size_t i) {
-    return ManifestSource{"d/" + any_name(i), any_text(), any_count(), any_count(), any_count(), any_hash()};
+    return ManifestSource{"d/" + any_name(i), any_text(), any_count(), any_summand(), any_summand(), any_hash()};
   });
   manifest.source_fingerprint = any_fingerprint();
   manifest.packed_fingerprint = any_fingerprint();
@@ -96,12 +98,12 @@ Manifest any_manifest() {
   manifest.repeated_sequences = any_count();
   manifest.repeated_tokens = any_count();
   manifest.partitions = any_list([](std::size_t i) {
-    return ManifestPartition{any_ranges(), any_count(), any_count(), any_name(i),
+    return ManifestPartition{any_ranges(), any_summand(), any_summand(), any_name(i),
                              any_list([](std::size_t j) { return any_name(j); })};
   });
   manifest.shards = any_list([](std::size_t i) {
-    return ManifestShard{"shard" + any_name(i), any_count(), any_count(), any_count(),
-                         any_fingerprint(),     any_files(), {},          any_count()};
+    return ManifestShard{"shard" + any_name(i), any_summand(), any_count(), any_count(),
+                         any_fingerprint(),     any_files(),   {},          any_count()};
   });
   manifest.files = any_files();
   return manifest;
