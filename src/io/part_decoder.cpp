@@ -6,6 +6,7 @@
 #include <zstd_errors.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <new>
 
@@ -113,23 +114,19 @@ class ZstdDecoder final : public PartDecoder {
 };
 
 /// BGZF, which bgzip writes, is gzip in members of at most 64 KiB whose length is in their header: an extra field "BC" (SAM/BAM
-/// format specification, section 4.1).
+/// format specification, section 4.1). Headers that differ from bgzip's own are somebody else's, whose field may mean anything.
 PartLength bgzf_length(std::span<const std::byte> stored) {
-  constexpr std::size_t kFixedHeaderBytes = 12;
+  constexpr std::size_t kHeaderBytes = 18;
   const auto byte = [&](std::size_t i) { return std::to_integer<std::size_t>(stored[i]); };
-  const auto number = [&](std::size_t i) { return byte(i) | byte(i + 1) << 8; };
-  if (stored.size() < kFixedHeaderBytes) return {PartLength::Known::needs_more};
-  constexpr std::size_t kHasExtraField = 4;
-  if (byte(0) != 0x1F || byte(1) != 0x8B || (byte(3) & kHasExtraField) == 0) return {};
-  const std::size_t end = kFixedHeaderBytes + number(10);
-  if (stored.size() < end) return {PartLength::Known::needs_more};
-  for (std::size_t at = kFixedHeaderBytes; at + 6 <= end; at += 4 + number(at + 2)) {
-    if (byte(at) != 'B' || byte(at + 1) != 'C' || number(at + 2) != 2) continue;
-    const std::size_t bytes = number(at + 4) + 1;
-    if (bytes < end) return {};
-    return {bytes <= stored.size() ? PartLength::Known::yes : PartLength::Known::needs_more, bytes};
-  }
-  return {};
+  if (stored.size() < kHeaderBytes) return {PartLength::Known::needs_more};
+  constexpr std::size_t kDeflate = 8, kExtraFieldAlone = 4;
+  const bool gzip = byte(0) == 0x1F && byte(1) == 0x8B && byte(2) == kDeflate && byte(3) == kExtraFieldAlone;
+  constexpr std::array<std::size_t, 6> kField{6, 0, 'B', 'C', 2, 0};  // length of all, name, length of its value
+  bool ours = gzip;
+  for (std::size_t i = 0; i < kField.size(); ++i) ours = ours && byte(10 + i) == kField[i];
+  const std::size_t bytes = (byte(16) | byte(17) << 8) + 1;
+  if (!ours || bytes < kHeaderBytes) return {};
+  return {bytes <= stored.size() ? PartLength::Known::yes : PartLength::Known::needs_more, bytes};
 }
 
 }  // namespace

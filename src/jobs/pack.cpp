@@ -48,6 +48,21 @@ void warn_of_losses(const ScannedSource& scanned, bool holds_tokens, Diagnostics
   if (scanned.source->index().tokens() == 0) diagnostics.warn("the inputs hold no token");
 }
 
+/// What a preset has a place for is not left out without a word of the user's.
+void check_left_out(const ScannedSource& scanned, const PackOptions& options) {
+  if (options.read.columns.which != ColumnChoice::Which::aligned) return;
+  for (const OutputColumn& column : find_preset(options.preset).columns) {
+    if (column.source != OutputSource::segment_values) continue;
+    for (const std::string_view name : column.from) {
+      if (std::ranges::find(scanned.not_carried, name) == scanned.not_carried.end()) continue;
+      throw Error(ErrorCode::usage,
+                  fmt::format("--for {}: {} is not one number for each sequence, for which there is a place; make it "
+                              "one, or leave it out with --columns and the names of the others",
+                              options.preset, name));
+    }
+  }
+}
+
 /// What there is to know of the inputs before their tokens are read; of a saved scan none of them is open yet.
 struct Inputs {
   ScannedSource scanned;
@@ -104,6 +119,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   Inputs read = read_inputs(inputs, options, scan, planning.policy, reading);
   const ScannedSource& scanned = read.scanned;
   const SequenceIndex& index = scanned.source->index();
+  check_left_out(scanned, options);
   warn_of_losses(scanned, holds_tokens(options), context.diagnostics);
 
   // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.

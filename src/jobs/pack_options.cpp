@@ -34,7 +34,7 @@ void check_without_tokens(const PackOptions& options) {
   const auto refuse_with = [&](std::string_view option, std::string_view why) {
     refuse(fmt::format("--as {}: {} {}", info(*options.container).name, option, why));
   };
-  constexpr std::string_view kInSources = "has no meaning: values stay in the sources, which unpack --against reads";
+  constexpr std::string_view kInSources = "has no meaning: values stay in the sources";
   const ColumnChoice standard, none{.which = ColumnChoice::Which::none, .names = {}};
   if (options.read.columns != standard && options.read.columns != none) refuse_with("--columns", kInSources);
   if (!options.read.positions_columns.empty()) refuse_with("--positions-columns", kInSources);

@@ -45,6 +45,11 @@ void count_values(const SequenceSource& source, const OrderedRows& rows, std::in
   }
 }
 
+/// Where part `part` of `parts` begins: all are equally large, or some by one larger.
+std::int64_t part_begin(std::int64_t count, std::int64_t part, std::int64_t parts) {
+  return count / parts * part + count % parts * part / parts;
+}
+
 }  // namespace
 
 int RewriteSettings::slot_bytes() const {
@@ -88,11 +93,11 @@ Rewriter::Rewriter(const SequenceSource& source, const DatasetKeys& keys, const 
     : source_(source), keys_(keys), settings_(settings), staged_(staged), context_(context) {}
 
 void Rewriter::write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard) {
-  // Of one size, for the trainers that give each rank as many files: not full ones and a rest.
-  const std::int64_t per_shard = ceil_div(rows.rows.rows(), std::max<std::int64_t>(1, settings_.shards_of(rows.rows.rows())));
-  for (std::int64_t first = 0; first < rows.rows.rows(); first += per_shard) {
-    const std::int64_t count = std::min(per_shard, rows.rows.rows() - first);
-    write_shard(rows, first, count, fmt::format("shard-{:05}-{:05}", partition, first_shard + first / per_shard));
+  // Of one size but for a row, for the trainers that give each rank as many files: not full ones and a rest.
+  const std::int64_t count = rows.rows.rows(), shards = settings_.shards_of(count);
+  for (std::int64_t shard = 0; shard < shards; ++shard) {
+    const std::int64_t first = part_begin(count, shard, shards), last = part_begin(count, shard + 1, shards);
+    write_shard(rows, first, last - first, fmt::format("shard-{:05}-{:05}", partition, first_shard + shard));
   }
 }
 

@@ -27,7 +27,7 @@ namespace {
 
 constexpr std::string_view kLossMask = "loss_mask";
 
-/// What a record has in a column's file, by the array's shape.
+/// What a record has in a column's file, by the array's shape; lists that go with positions by their name, too.
 enum class Per : std::uint8_t { token, record, list };
 
 /// A column's file, opened.
@@ -157,7 +157,9 @@ class SideFiles {
                       fmt::join(side.shape, ", "), file_.name, fmt::join(token_shape_, ", "), with_commas(records())),
           side.file->shown());
     }
-    side.per = fits_tokens ? Per::token : fits_records ? Per::record : Per::list;
+    const bool placed = is_placed_name(name, options_.positions_columns);
+    const bool one_each = fits_lists && side.shape[1] == 1 && !placed;
+    side.per = fits_tokens && !(fits_lists && placed) ? Per::token : fits_records || one_each ? Per::record : Per::list;
     if (side.per == Per::list) side.width = side.shape[1];
     if (!fits_tokens || !fits_records) return;
     // A token a sequence.

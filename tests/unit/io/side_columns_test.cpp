@@ -1,4 +1,5 @@
 // Columns in files beside flat token ids: which shapes they have, what is refused, what --limit and an attention mask leave.
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -255,6 +256,37 @@ TEST_CASE("arrays of positions go with their tokens, and nothing is guessed of w
   refused("holds floating-point numbers; positions are whole numbers");
   folder.write("a.masked_positions.npy", npy_file<std::uint8_t>("|u1", {3, 3}, {0, 1, 2, 1, 2, 3, 0, 1, 2}));
   refused("masked_ids has 2 values for 3 of masked_positions");
+}
+
+TEST_CASE("lists that go with positions stay lists where they are as long as the rows of ids") {
+  const TempFolder folder;
+  ShardOpener opener;
+  ReadOptions options;
+  options.positions_columns = {"masked_positions"};
+  const std::string path = folder.write("a.npy", npy_file<std::uint16_t>("<u2", {2, 3}, {1, 2, 3, 4, 5, 6}));
+  folder.write("a.masked_positions.npy", npy_file<std::uint8_t>("|u1", {2, 3}, {0, 2, 0, 1, 0, 0}));
+  folder.write("a.masked_ids.npy", npy_file<std::int32_t>("<i4", {2, 3}, {10, 11, 0, 12, 0, 0}));
+  folder.write("a.masked_weights.npy", npy_file<std::uint8_t>("|u1", {2, 3}, {1, 1, 0, 1, 0, 0}));
+  const std::string lines =
+      folder.write("b.jsonl",
+                   "{\"input_ids\":[1,2,3],\"masked_positions\":[0,2,0],\"masked_ids\":[10,11,0],\"masked_weights\":[1,1,0]}\n"
+                   "{\"input_ids\":[4,5,6],\"masked_positions\":[1,0,0],\"masked_ids\":[12,0,0],\"masked_weights\":[1,0,0]}\n");
+  const ScannedSource arrays = opener.open({path}, options), json = opener.open({lines}, options);
+  CHECK(arrays.source->columns().size() == 3);
+  CHECK(std::ranges::equal(arrays.source->columns(), json.source->columns()));
+  CHECK(arrays.totals.fingerprint == json.totals.fingerprint);
+}
+
+TEST_CASE("an array of one column is a value for each sequence") {
+  const TempFolder folder;
+  ShardOpener opener;
+  const std::string path = write_npy<std::uint16_t>(folder, "a", "<u2", kThree);
+  folder.write("a.label.npy", npy_file<std::int32_t>("<i4", {3, 1}, {7, 8, 9}));
+  const ScannedSource scanned = opener.open({path});
+  REQUIRE(scanned.source->columns().size() == 1);
+  CHECK(scanned.source->columns()[0].kind == ColumnKind::sequence);
+  CHECK(typed<std::uint8_t>(scanned.source->read_values(0, std::vector<SequenceId>{2, 0}).bytes) ==
+        std::vector<std::uint8_t>{9, 7});
 }
 
 TEST_CASE("a column file that does not fit is named with its data file and what helps") {

@@ -1,9 +1,11 @@
 // The same sequences with labels, a mask and a score in every format that holds them: equal packed bytes.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
+#include "shardpack/error.h"
 #include "shardpack/jobs.h"
 #include "shardpack/progress.h"
 #include "shardpack/thread_pool.h"
@@ -96,6 +98,43 @@ Packed pack_all(const std::string& input, const std::string& out, ReadOptions re
     if (name.ends_with(".npy")) packed.arrays[name] = bytes;
   }
   return packed;
+}
+
+TEST_CASE("shards are of one size but for a row") {
+  const TempFolder folder;
+  for (const std::int64_t rows : {1, 6, 7, 43, 145}) {
+    std::string lines;
+    for (std::int64_t row = 0; row < rows; ++row)
+      lines += R"({"input_ids":[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17]})"
+               "\n";
+    constexpr std::int64_t kRowBytes = 32 * 6;
+    const Packed packed = pack_all(folder.write("a.jsonl", lines), folder.path("out-" + std::to_string(rows)), {}, 6 * kRowBytes);
+    REQUIRE(packed.manifest.rows == rows);
+    CHECK(std::ssize(packed.manifest.shards) == (rows + 5) / 6);
+    const auto [least, most] = std::ranges::minmax_element(packed.manifest.shards, {}, &ManifestShard::rows);
+    CHECK(most->rows - least->rows <= 1);
+  }
+}
+
+TEST_CASE("a preset does not leave out what it has a place for") {
+  const TempFolder folder;
+  const std::string lines =
+      folder.write("a.jsonl", R"({"input_ids":[1,2,3],"next_sentence_labels":[1],"masked_lm_positions":[0,2],"masked_lm_ids":[4,5]})"
+                              "\n");
+  PackOptions options;
+  options.preset = "bert";
+  options.policy.row_tokens = options.packing.row_tokens = 32;
+  ThreadPool pool(1);
+  NoProgress progress;
+  NoDiagnostics quiet;
+  const RunContext context{.pool = pool, .stop = {}, .progress = progress, .diagnostics = quiet, .temp_dir = {}};
+  try {
+    pack({lines}, folder.path("out"), options, context);
+    FAIL("next_sentence_labels is a list");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::usage);
+    CHECK(error.message().find("next_sentence_labels is not one number for each sequence") != std::string::npos);
+  }
 }
 
 TEST_CASE("labels, masks and scores give equal packed bytes in JSON lines and beside flat files") {
