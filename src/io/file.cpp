@@ -14,6 +14,7 @@
 #include "base/checked.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "io/file_hash.h"
 #include "io/system_calls.h"
 #include "shardpack/error.h"
 
@@ -139,15 +140,20 @@ std::string read_small_file(const std::string& path, std::int64_t max_bytes) {
   return text;
 }
 
-std::string hash_file(const File& file) {
+void hash_file(const File& file, StreamHash& hash) {
   constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
   std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(kChunkBytes, std::max<std::int64_t>(file.size(), 1))));
-  StreamHash hash;
   for (std::int64_t at = 0;; at += static_cast<std::int64_t>(chunk.size())) {
     const std::size_t read = file.read_some_at(at, chunk);
     hash.update(std::span<const std::byte>(chunk).first(read));
-    if (read < chunk.size()) return hash.hex();
+    if (read < chunk.size()) return;
   }
+}
+
+std::string hash_file(const File& file) {
+  StreamHash hash;
+  hash_file(file, hash);
+  return hash.hex();
 }
 
 void make_folder(const std::string& path) {

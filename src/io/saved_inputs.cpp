@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "exec/ordered_map.h"
+#include "io/file_hash.h"
 #include "io/input_list.h"
 #include "io/open_file.h"
 #include "shardpack/error.h"
@@ -27,16 +28,7 @@ bool same_time(const FileStamp& a, const FileStamp& b) {
 /// Of the data file followed by its sidecars, as a source's hash is.
 std::string hash_of(const std::vector<FileStamp>& stamps) {
   StreamHash hash;
-  std::vector<std::byte> block(std::size_t{1} << 20);
-  for (const FileStamp& stamp : stamps) {
-    const File file(stamp.path, File::Mode::read, stamp.shown);
-    for (std::int64_t at = 0;;) {
-      const std::size_t bytes = file.read_some_at(at, block);
-      if (bytes == 0) break;
-      hash.update(std::span<const std::byte>(block).first(bytes));
-      at += static_cast<std::int64_t>(bytes);
-    }
-  }
+  for (const FileStamp& stamp : stamps) hash_file(File(stamp.path, File::Mode::read, stamp.shown), hash);
   return hash.hex();
 }
 

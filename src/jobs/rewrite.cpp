@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/checked.h"
+#include "base/equal_parts.h"
 #include "core/placed_values.h"
 #include "core/row_check.h"
 #include "exec/ordered_map.h"
@@ -43,11 +44,6 @@ void count_values(const SequenceSource& source, const OrderedRows& rows, std::in
         values[c] += value_count(source, c, rows.items[static_cast<std::size_t>(item)]);
     }
   }
-}
-
-/// Where part `part` of `parts` begins: all are equally large, or some by one larger.
-std::int64_t part_begin(std::int64_t count, std::int64_t part, std::int64_t parts) {
-  return count / parts * part + count % parts * part / parts;
 }
 
 }  // namespace

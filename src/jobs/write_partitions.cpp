@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/checked.h"
+#include "base/equal_parts.h"
 #include "base/hash.h"
 #include "exec/ordered_map.h"
 #include "io/plan_file.h"
@@ -161,7 +162,7 @@ std::optional<PartitionRecord> finished_record(const WritingJob& job, const std:
 
 Share share_of(const PackOptions::Part& part, std::size_t partitions) {
   const auto boundary = [&](std::int64_t index) {
-    return static_cast<std::size_t>(checked_mul(static_cast<std::int64_t>(partitions), index, "the parts") / part.of);
+    return static_cast<std::size_t>(part_begin(static_cast<std::int64_t>(partitions), index, part.of));
   };
   return {boundary(part.index - 1), boundary(part.index)};
 }

@@ -16,6 +16,7 @@
 #include "exec/ordered_map.h"
 #include "io/arrow/decoded.h"
 #include "io/arrow/ipc_source.h"
+#include "io/file_hash.h"
 #include "io/hf_folder.h"
 #include "shardpack/error.h"
 
@@ -217,15 +218,7 @@ class DataRows {
 
 std::string hash_of(const std::vector<InputFile>& files) {
   StreamHash hash;
-  std::vector<std::byte> chunk(std::size_t{1} << 20);
-  for (const InputFile& file : files) {
-    const File opened(file.path, File::Mode::read, file.name);
-    for (std::int64_t at = 0;; at += static_cast<std::int64_t>(chunk.size())) {
-      const std::size_t read = opened.read_some_at(at, chunk);
-      hash.update(std::span<const std::byte>(chunk).first(read));
-      if (read < chunk.size()) break;
-    }
-  }
+  for (const InputFile& file : files) hash_file(File(file.path, File::Mode::read, file.name), hash);
   return hash.hex();
 }
 

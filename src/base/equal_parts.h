@@ -1,0 +1,15 @@
+// Numbers of things cut into parts that differ by one at most.
+#pragma once
+
+#include <cstdint>
+
+#include "base/checked.h"
+
+namespace shardpack {
+
+/// Where part `part` of `parts` begins among `count` things; part number `parts` begins at their end. \throws Error{limit}
+inline std::int64_t part_begin(std::int64_t count, std::int64_t part, std::int64_t parts) {
+  return count / parts * part + checked_mul(count % parts, part, "the parts") / parts;
+}
+
+}  // namespace shardpack
