@@ -10,10 +10,13 @@
 
 namespace shardpack {
 
+struct HashForm;
+
 /// Streaming hash; 32 hex digits, high half first, as `xxhsum -H2` prints.
 class StreamHash {
  public:
-  StreamHash();
+  StreamHash();  ///< in the fastest form that the processor runs
+  explicit StreamHash(const HashForm& form);
   ~StreamHash();
   StreamHash(StreamHash&&) noexcept;
   StreamHash& operator=(StreamHash&&) noexcept;

@@ -7,6 +7,8 @@
 #include <immintrin.h>
 #endif
 
+#include "base/processor.h"
+
 namespace shardpack {
 
 namespace {
@@ -33,24 +35,12 @@ template <class Id>
   return {least, greatest};
 }
 
-}  // namespace
-
-namespace portable {
-KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint16_t> ids) {
-  return plain_sums(low, high, ids);
+template <class Id>
+IdRange any_range(std::span<const Id> ids) {
+  return plain_range(ids);
 }
-KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint32_t> ids) {
-  return plain_sums(low, high, ids);
-}
-IdRange id_range(std::span<const std::uint16_t> ids) { return plain_range(ids); }
-IdRange id_range(std::span<const std::uint32_t> ids) { return plain_range(ids); }
-}  // namespace portable
 
 #if defined(__x86_64__)
-
-namespace {
-
-const bool kHasAvx2 = __builtin_cpu_supports("avx2") != 0;
 
 [[gnu::target("avx2")]] inline __m256i four_ids(const std::uint16_t* ids) {
   return _mm256_cvtepu16_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(ids)));
@@ -96,20 +86,81 @@ template <class Id>
   return {of_low.total() + rest.low, of_high.total() + rest.high};
 }
 
-[[gnu::target("avx2")]] IdRange avx2_range(std::span<const std::uint16_t> ids) { return plain_range(ids); }
-[[gnu::target("avx2")]] IdRange avx2_range(std::span<const std::uint32_t> ids) { return plain_range(ids); }
+template <class Id>
+[[gnu::target("avx2")]] IdRange avx2_range(std::span<const Id> ids) {
+  return plain_range(ids);
+}
+
+// With masks where none is needed: g++ 12 warns of the undefined value that the other intrinsics begin with.
+
+[[gnu::target("avx512f")]] inline std::uint64_t sum_of_lanes(__m512i lanes) {
+  return sum_of_lanes(
+      _mm256_add_epi64(_mm512_maskz_extracti64x4_epi64(0xff, lanes, 0), _mm512_maskz_extracti64x4_epi64(0xff, lanes, 1)));
+}
+
+/// Eight ids, or as many of them as `mask` has bits, and zeros.
+[[gnu::target("avx512f,avx512vl,avx512bw")]] inline __m512i eight_ids(__mmask8 mask, const std::uint16_t* ids) {
+  return _mm512_maskz_cvtepu16_epi64(mask, _mm_maskz_loadu_epi16(mask, ids));
+}
+[[gnu::target("avx512f,avx512vl,avx512bw")]] inline __m512i eight_ids(__mmask8 mask, const std::uint32_t* ids) {
+  return _mm512_maskz_cvtepu32_epi64(mask, _mm256_maskz_loadu_epi32(mask, ids));
+}
+
+/// Both lanes of the fingerprint, with the 64-bit multiplication that AVX-512 has.
+class WideSums {
+ public:
+  [[gnu::target("avx512f")]] WideSums() : low_(_mm512_setzero_si512()), high_(_mm512_setzero_si512()) {}
+
+  template <class Id>
+  [[gnu::target("avx512f,avx512vl,avx512bw,avx512dq"), gnu::always_inline]] inline void add(__mmask8 mask,
+                                                                                            const std::uint64_t* low,
+                                                                                            const std::uint64_t* high,
+                                                                                            const Id* ids) {
+    const __m512i values = _mm512_add_epi64(eight_ids(mask, ids), _mm512_set1_epi64(1));
+    low_ = _mm512_add_epi64(low_, _mm512_mullo_epi64(_mm512_maskz_loadu_epi64(mask, low), values));
+    high_ = _mm512_add_epi64(high_, _mm512_mullo_epi64(_mm512_maskz_loadu_epi64(mask, high), values));
+  }
+
+  [[gnu::target("avx512f")]] KeySums total() const { return {sum_of_lanes(low_), sum_of_lanes(high_)}; }
+
+ private:
+  __m512i low_, high_;
+};
+
+template <class Id>
+[[gnu::target("avx512f,avx512vl,avx512bw,avx512dq")]] KeySums avx512_sums(const std::uint64_t* low, const std::uint64_t* high,
+                                                                          std::span<const Id> ids) {
+  WideSums sums;
+  const std::size_t rest = ids.size() % 8, whole = ids.size() - rest;
+  for (std::size_t i = 0; i < whole; i += 8) sums.add(0xff, low + i, high + i, ids.data() + i);
+  if (rest > 0) sums.add(static_cast<__mmask8>((1U << rest) - 1), low + whole, high + whole, ids.data() + whole);
+  return sums.total();
+}
+
+#endif
+
+const IdLoops kLoops = id_loops().front();
 
 }  // namespace
 
+std::vector<IdLoops> id_loops() {
+  std::vector<IdLoops> forms;
+#if defined(__x86_64__)
+  // The range waits for the second cache, with AVX-512 as with AVX2.
+  if (has_avx512()) forms.push_back({"avx512", avx512_sums, avx512_sums, avx2_range, avx2_range});
+  if (has_avx2()) forms.push_back({"avx2", avx2_sums, avx2_sums, avx2_range, avx2_range});
+#endif
+  forms.push_back({"any", plain_sums, plain_sums, any_range, any_range});
+  return forms;
+}
+
 KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint16_t> ids) {
-  return kHasAvx2 ? avx2_sums(low, high, ids) : plain_sums(low, high, ids);
+  return kLoops.sums_u16(low, high, ids);
 }
 KeySums key_sums(const std::uint64_t* low, const std::uint64_t* high, std::span<const std::uint32_t> ids) {
-  return kHasAvx2 ? avx2_sums(low, high, ids) : plain_sums(low, high, ids);
+  return kLoops.sums_u32(low, high, ids);
 }
-IdRange id_range(std::span<const std::uint16_t> ids) { return kHasAvx2 ? avx2_range(ids) : plain_range(ids); }
-IdRange id_range(std::span<const std::uint32_t> ids) { return kHasAvx2 ? avx2_range(ids) : plain_range(ids); }
-
-#endif
+IdRange id_range(std::span<const std::uint16_t> ids) { return kLoops.range_u16(ids); }
+IdRange id_range(std::span<const std::uint32_t> ids) { return kLoops.range_u32(ids); }
 
 }  // namespace shardpack

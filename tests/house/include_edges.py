@@ -43,7 +43,7 @@ CONFINED = {
     r"nlohmann/.*": ["src/io/json.cpp"],
     r"CLI/.*": 1,  # in one file, whichever
     r"spdlog/.*": 1,
-    r"xxhash\.h": ["src/base/hash.cpp"],
+    r"xxhash\.h": ["src/base/hash.cpp", "src/base/hash_avx2.cpp"],  # compiled for different processors
     r"(coin/)?(Clp|Coin).*": ["src/core/covering_program.cpp"],
     r"(arrow|parquet)/.*": "src/io/arrow/",  # the folder that is compiled only where there is Arrow
     r"simdjson\.h": 1,
