@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -71,8 +72,22 @@ struct RemovedCount {
       0;  ///< without any segment in the rows; for `truncated` and `padding`: touched, whatever became of the rest
   std::int64_t tokens = 0;
   std::int64_t loss_tokens = 0;  ///< of these; stays 0 where no column tells them
+
+  RemovedCount& operator+=(const RemovedCount& other) {
+    sequences += other.sequences;
+    tokens += other.tokens;
+    loss_tokens += other.loss_tokens;
+    return *this;
+  }
+  friend bool operator==(const RemovedCount&, const RemovedCount&) = default;
 };
 using RemovedCounts = std::array<RemovedCount, kRemovalCauses.size()>;  // index = RemovalCause
+
+/// Cause by cause.
+inline RemovedCounts& operator+=(RemovedCounts& sum, const RemovedCounts& other) {
+  for (std::size_t cause = 0; cause < sum.size(); ++cause) sum[cause] += other[cause];
+  return sum;
+}
 
 /// Source tokens that a policy took out; a line of removed.csv.
 struct RemovedRange {

@@ -443,11 +443,7 @@ PolicyResult apply_policy(const SequenceIndex& index, const SequenceRanges& sequ
       all.items.insert(all.items.end(), part.items.begin(), part.items.end());
       all.removed.insert(all.removed.end(), part.removed.begin(), part.removed.end());
     }
-    for (std::size_t cause = 0; cause < all.counts.size(); ++cause) {
-      all.counts[cause].sequences += part.counts[cause].sequences;
-      all.counts[cause].tokens += part.counts[cause].tokens;
-      all.counts[cause].loss_tokens += part.counts[cause].loss_tokens;
-    }
+    all.counts += part.counts;
     all.sequences += part.sequences;
     all.added_eos += part.added_eos;
     all.added_bos += part.added_bos;

@@ -160,9 +160,7 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
 
     tables.push_back({std::move(file.shard.ids), std::move(file.shard.columns)});
     merge(scanned.totals, pass.facts[i]);
-    scanned.padding.sequences += file.shard.padding.sequences;
-    scanned.padding.tokens += file.shard.padding.tokens;
-    scanned.padding.loss_tokens += file.shard.padding.loss_tokens;
+    scanned.padding += file.shard.padding;
     scanned.null_records += file.shard.null_records;
   }
   scanned.not_carried.assign(not_carried.begin(), not_carried.end());

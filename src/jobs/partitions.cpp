@@ -86,10 +86,7 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
                                                            : plan_for(given[p], planned_items(policy.items, options.policy),
                                                                       planned_groups(policy.items, index, options.policy));
 
-    for (std::size_t cause = 0; cause < totals.removed.size(); ++cause) {
-      totals.removed[cause].sequences += policy.counts[cause].sequences;
-      totals.removed[cause].tokens += policy.counts[cause].tokens;
-    }
+    totals.removed += policy.counts;
     std::int64_t tokens = 0;
     for (const Item& item : policy.items) {
       totals.lengths.add(item.length());

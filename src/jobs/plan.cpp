@@ -10,10 +10,7 @@ namespace {
 /// The figures of one more group.
 void add_policy(const HistogramPolicyResult& group, HistogramPolicyResult& sum) {
   sum.items.merge(group.items);
-  for (std::size_t cause = 0; cause < sum.counts.size(); ++cause) {
-    sum.counts[cause].sequences += group.counts[cause].sequences;
-    sum.counts[cause].tokens += group.counts[cause].tokens;
-  }
+  sum.counts += group.counts;
   sum.sequences += group.sequences;
   sum.added_eos += group.added_eos;
   sum.added_bos += group.added_bos;

@@ -57,9 +57,7 @@ void append(RecordRun& all, const RecordRun& part, GroupNumbering& groups) {
   append(all.lengths, part.lengths);
   add_groups(part.groups, groups, all.groups);
   all.null_records += part.null_records;
-  all.padding.sequences += part.padding.sequences;
-  all.padding.tokens += part.padding.tokens;
-  all.padding.loss_tokens += part.padding.loss_tokens;
+  all.padding += part.padding;
   all.columns.resize(part.columns.size());
   for (std::size_t c = 0; c < part.columns.size(); ++c) {
     all.columns[c].type = part.columns[c].type;

@@ -433,9 +433,7 @@ void RecordCollector::add(const RecordRun& run, const RecordColumns* columns, co
   for (const std::int64_t length : run.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
   add_groups(run.groups, groups_, shard_.groups);
   shard_.null_records += run.null_records;
-  shard_.padding.sequences += run.padding.sequences;
-  shard_.padding.tokens += run.padding.tokens;
-  shard_.padding.loss_tokens += run.padding.loss_tokens;
+  shard_.padding += run.padding;
   for (std::size_t c = 0; c < run.columns.size(); ++c) {
     const RecordRun::Values& values = run.columns[c];
     ColumnTable& table = shard_.columns[c];

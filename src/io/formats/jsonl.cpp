@@ -55,9 +55,7 @@ class ShardCollector {
     for (const std::int64_t length : block.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
     add_groups(block.groups, numbering_, shard_.groups);
     shard_.null_records += block.null_records;
-    shard_.padding.sequences += block.padding.sequences;
-    shard_.padding.tokens += block.padding.tokens;
-    shard_.padding.loss_tokens += block.padding.loss_tokens;
+    shard_.padding += block.padding;
     other_columns_.insert(block.other_columns.begin(), block.other_columns.end());
     if (block.ids.empty()) return;
     facts_.id_min = facts_.id_max < 0 ? std::int64_t{block.id_min} : std::min(facts_.id_min, std::int64_t{block.id_min});

@@ -180,6 +180,20 @@ TEST_CASE("policies that contradict themselves are usage errors") {
   CHECK_THROWS_AS(outcome(1, policy), Error);
 }
 
+TEST_CASE("removed counts add up field by field, cause by cause") {
+  RemovedCounts sum{}, part{};
+  for (std::size_t cause = 0; cause < sum.size(); ++cause) {
+    const auto number = static_cast<std::int64_t>(cause);
+    sum[cause] = {number, 10 + number, 20 + number};
+    part[cause] = {100 * number, 1000 * number, 10000 * number};
+  }
+  sum += part;
+  for (std::size_t cause = 0; cause < sum.size(); ++cause) {
+    const auto number = static_cast<std::int64_t>(cause);
+    CHECK(sum[cause] == RemovedCount{101 * number, 10 + 1001 * number, 20 + 10001 * number});
+  }
+}
+
 TEST_CASE("the over-long message counts them and prices each choice") {
   LengthPolicy policy = row(4, Overlong::error);
   try {
