@@ -113,10 +113,11 @@ std::size_t ByteStream::read_plain(std::span<std::byte> out) {
   return buffered == out.size() ? buffered : buffered + read_stored(out.subspan(buffered));
 }
 
-/// Where parts can no longer be told apart, the decoder goes on with what is left.
+/// Where parts can no longer be told apart, a decoder goes on with what is left.
 std::size_t ByteStream::read_ahead(std::span<std::byte> out) {
   const std::size_t bytes = ahead_->read(out);
   if (bytes == out.size()) return bytes;
+  if (std::unique_ptr<PartDecoder> begun = ahead_->take_decoder()) decoder_ = std::move(begun);
   decoder_->begin_after(ahead_->parts());
   buffer_ = ahead_->take_rest();
   input_ = buffer_;

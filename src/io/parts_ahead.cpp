@@ -1,7 +1,5 @@
 #include "io/parts_ahead.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -35,6 +33,7 @@ struct Decoded {
   ByteBuffer plain;
   std::size_t taken = 0;       // of `plain`
   std::optional<Error> fault;  // comes up behind `plain`
+  bool cut_off = false;        // the last part goes on behind `stored`, where none of them should
 };
 
 }  // namespace
@@ -62,6 +61,7 @@ class PartsAhead::Work {
       if (!current_ && !(current_ = pull_.next())) break;
       if (!take(*current_, left)) {
         parts_ += current_->decoder->parts();
+        if (current_->cut_off) give_up(*current_);
         current_.reset();
       }
     }
@@ -70,6 +70,7 @@ class PartsAhead::Work {
 
   std::int64_t parts() const { return parts_; }
   std::vector<std::byte> take_rest() { return std::move(pending_); }
+  std::unique_ptr<PartDecoder> take_decoder() { return std::move(begun_); }
 
  private:
   struct Cut {
@@ -83,6 +84,7 @@ class PartsAhead::Work {
 
   /// The next unit, when the end of its first part is known.
   std::optional<Unit> cut() {
+    if (begun_) return std::nullopt;
     std::size_t bytes = 0;
     while (bytes < kUnitBytes) {
       const PartLength length = bytes < pending_.size() ? part_length(compression_, std::span(pending_).subspan(bytes))
@@ -126,7 +128,7 @@ class PartsAhead::Work {
   }
 
   static bool ended(const Decoded& decoded) {
-    return decoded.fault || (decoded.rest.empty() && decoded.decoder->between_parts());
+    return decoded.fault || decoded.cut_off || (decoded.rest.empty() && decoded.decoder->between_parts());
   }
 
   static void advance(Decoded& decoded, std::span<std::byte>& out) {
@@ -137,10 +139,15 @@ class PartsAhead::Work {
       decoded.fault = error;
       return;
     }
-    if (decoded.rest.size() == in_before && out.size() == out_before) {
-      decoded.fault =
-          Error(ErrorCode::bad_data, fmt::format("damaged {}: it does not end where its header says", decoded.decoder->part()));
-    }
+    decoded.cut_off = decoded.rest.size() == in_before && out.size() == out_before;
+  }
+
+  /// Go back to one byte after the other, from the end of `unit` on: what follows it may have been cut anywhere.
+  void give_up(Decoded& unit) {
+    begun_ = std::move(unit.decoder);
+    std::vector<std::byte> rest(unit.rest.begin(), unit.rest.end());
+    while (const std::optional<Decoded> later = pull_.next()) rest.insert(rest.end(), later->stored.begin(), later->stored.end());
+    pending_.insert(pending_.begin(), rest.begin(), rest.end());
   }
 
   /// Move plain bytes from the unit to the front of `left`. \return false when the unit has no more
@@ -165,7 +172,8 @@ class PartsAhead::Work {
   std::int64_t cut_bytes_ = 0;      // those before them
   std::int64_t parts_ = 0;
   std::optional<Decoded> current_;
-  OrderedPull<Cut, Decode> pull_;  // last: its tasks refer to the others
+  std::unique_ptr<PartDecoder> begun_;  // of a part that was cut off
+  OrderedPull<Cut, Decode> pull_;       // last: its tasks refer to the others
 };
 
 PartsAhead::PartsAhead(Compression compression, std::span<const std::byte> head, ReadStored read, Fail fail,
@@ -176,5 +184,6 @@ PartsAhead::~PartsAhead() = default;
 std::size_t PartsAhead::read(std::span<std::byte> out) { return work_->read(out); }
 std::int64_t PartsAhead::parts() const { return work_->parts(); }
 std::vector<std::byte> PartsAhead::take_rest() { return work_->take_rest(); }
+std::unique_ptr<PartDecoder> PartsAhead::take_decoder() { return work_->take_decoder(); }
 
 }  // namespace shardpack

@@ -26,7 +26,8 @@ struct DecodeAhead {
 };
 
 /// Parts whose ends can be found without decoding them, until one comes that has to be decoded to be known or is damaged or very
-/// long; the caller goes on from there. Memory: 20 MiB for each unit in flight, and what the decoder's window holds of that.
+/// long, or does not end where its header says; the caller goes on from there, so that headers which lie about lengths, as none
+/// but BGZF's can, are believed by nobody. Memory: 20 MiB for each unit in flight, and what the decoder's window holds of that.
 class PartsAhead {
  public:
   /// Fills `out` with stored bytes; fewer only at the end.
@@ -42,9 +43,11 @@ class PartsAhead {
   /// Fill `out`; fewer bytes when all parts that could be told apart are decoded.
   std::size_t read(std::span<std::byte> out);
 
-  /// After that: parts decoded, and the stored bytes behind them that have been read.
+  /// After that: parts decoded, the stored bytes behind them that have been read, and, in the middle of a part, its decoder; its
+  /// plain bytes so far have been given out. Else none.
   std::int64_t parts() const;
   std::vector<std::byte> take_rest();
+  std::unique_ptr<PartDecoder> take_decoder();
 
  private:
   class Work;
