@@ -140,6 +140,13 @@ std::string read_small_file(const std::string& path, std::int64_t max_bytes) {
   return text;
 }
 
+void write_small_file(const std::string& path, std::string_view bytes) {
+  File file(path, File::Mode::create);
+  file.write_at(0, std::as_bytes(std::span(bytes)));
+  file.sync();
+  file.close();
+}
+
 void hash_file(const File& file, StreamHash& hash) {
   constexpr std::int64_t kChunkBytes = std::int64_t{4} << 20;
   std::vector<std::byte> chunk(static_cast<std::size_t>(std::min(kChunkBytes, std::max<std::int64_t>(file.size(), 1))));

@@ -54,6 +54,9 @@ class File {
 /// The whole of a small file (plan, manifest, sidecar). \throws Error{limit} above `max_bytes`.
 std::string read_small_file(const std::string& path, std::int64_t max_bytes = std::int64_t{1} << 30);
 
+/// A file of these bytes, durable on return; its name is not. \throws Error{io}
+void write_small_file(const std::string& path, std::string_view bytes);
+
 /// XXH3-128 of a whole file, 32 hex digits. \throws Error{io}
 std::string hash_file(const File& file);
 

@@ -1,5 +1,4 @@
 #include "io/staged_output.h"
-#include "base/printable.h"
 
 #include <fmt/format.h>
 #include <sys/stat.h>
@@ -7,24 +6,23 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
-#include <span>
 #include <system_error>
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
 #include "base/units.h"
-#include "exec/ordered_map.h"
 #include "io/exchange_folders.h"
 #include "io/json.h"
 #include "io/manifest_parts.h"
-#include "io/packed_dataset.h"
+#include "io/owned_folder.h"
 #include "io/system_calls.h"
+#include "io/whole_shards.h"
 #include "shardpack/error.h"
 #include "shardpack/manifest.h"
 
@@ -38,47 +36,10 @@ constexpr std::string_view kPartialSuffix = ".partial";
 constexpr std::string_view kAsideSuffix = ".replaced";  // where exchange_by_renames() puts the old output for a moment
 
 std::string with_suffix(const std::string& output, std::string_view suffix) { return output + std::string(suffix); }
-std::string in_folder(const std::string& folder, std::string_view name) { return fmt::format("{}/{}", folder, name); }
 
 std::string parent_of(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
-}
-
-/// Of the name itself: links are not followed. 0 when there is nothing.
-mode_t kind_of(const std::string& path) {
-  struct stat status {};
-  return ::lstat(path.c_str(), &status) == 0 ? status.st_mode & S_IFMT : 0;
-}
-bool exists(const std::string& path) { return kind_of(path) != 0; }
-bool is_folder(const std::string& path) { return kind_of(path) == S_IFDIR; }
-bool has_marker(const std::string& folder) { return kind_of(in_folder(folder, kOwnerMarker)) == S_IFREG; }
-
-struct TreeEntry {
-  std::string name;  // relative to the folder
-  mode_t kind;
-};
-/// Everything below a folder. \throws Error{io}
-std::vector<TreeEntry> list_tree(const std::string& folder) {
-  std::vector<TreeEntry> entries;
-  std::error_code error;
-  fs::recursive_directory_iterator entry(folder, error);
-  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
-    entries.push_back({entry->path().lexically_relative(folder).string(), kind_of(entry->path().string())});
-  }
-  if (error) throw Error(ErrorCode::io, fmt::format("cannot list: {}", error.message()), folder);
-  return entries;
-}
-
-/// What stands in a folder itself; others may change it meanwhile. \throws Error{io}
-std::vector<TreeEntry> list_folder(const std::string& folder) {
-  std::vector<TreeEntry> entries;
-  std::error_code error;
-  for (fs::directory_iterator entry(folder, error); !error && entry != fs::directory_iterator(); entry.increment(error)) {
-    entries.push_back({entry->path().filename().string(), kind_of(entry->path().string())});
-  }
-  if (error) throw Error(ErrorCode::io, fmt::format("cannot list: {}", error.message()), folder);
-  return entries;
 }
 
 // ---- what may be replaced -----------------------------------------------------------------------------------------------------
@@ -170,53 +131,6 @@ bool check_staging(const std::string& partial) {
   return true;
 }
 
-/// The marker of `folder`, made if need be, and locked as long as it is open.
-/// \throws Error{usage} when a living run holds it, Error{io}
-File lock_marker(const std::string& folder, bool shared = false) {
-  const std::string marker = in_folder(folder, kOwnerMarker);
-  while (true) {
-    const bool was_there = exists(marker);
-    File file(marker, File::Mode::update);
-    std::string refusal;
-    if (!(shared ? file.try_lock_shared() : file.try_lock())) {
-      if (errno == EWOULDBLOCK) {
-        refusal = "another run of shardpack is writing here; wait for it, or choose another output";
-      } else if (was_there && !shared) {  // a file system without locks
-        refusal = "left by another run of shardpack; delete it if that run has ended";
-      }
-    }
-    struct stat locked {
-    }, named{};
-    const bool same = ::fstat(file.descriptor(), &locked) == 0 && ::lstat(marker.c_str(), &named) == 0 &&
-                      locked.st_ino == named.st_ino && locked.st_dev == named.st_dev;
-    if (refusal.empty() && same) return file;
-    if (!refusal.empty()) throw Error(ErrorCode::usage, refusal, folder);
-    // Its owner ended and deleted it between the opening and the lock: once more.
-  }
-}
-
-void delete_entry(const std::string& folder, const TreeEntry& entry) {
-  const std::string path = in_folder(folder, entry.name);
-  const int result = entry.kind == S_IFDIR ? sys::rmdir(path.c_str()) : sys::unlink(path.c_str());
-  if (result != 0 && errno != ENOENT) throw_errno("delete", path);
-}
-
-/// Delete what is below a folder, but not what `keep` names. \throws Error{io}
-void delete_except(const std::string& folder, const std::set<std::string>& keep) {
-  std::vector<TreeEntry> entries = list_tree(folder);
-  std::reverse(entries.begin(), entries.end());  // what is in a folder goes before the folder
-  for (const TreeEntry& entry : entries) {
-    if (keep.find(entry.name) == keep.end()) delete_entry(folder, entry);
-  }
-}
-
-/// Delete a folder of ours. The marker goes last: whatever a crash leaves is known as ours. \throws Error{io}
-void delete_folder(const std::string& folder) {
-  delete_except(folder, {std::string(kOwnerMarker)});
-  sys::unlink(in_folder(folder, kOwnerMarker).c_str());
-  if (sys::rmdir(folder.c_str()) != 0) throw_errno("delete", folder);
-}
-
 /// Put in order what a run left that was killed while it published: without RENAME_EXCHANGE the old output may stand aside, and
 /// goes back to its place, or away if the new one is there; and the output may have its marker still.
 void recover(const std::string& output, Diagnostics& diagnostics) {
@@ -243,57 +157,9 @@ std::string finished_shards(std::int64_t count) {
   return count == 1 ? "1 finished shard" : with_commas(count) + " finished shards";
 }
 
-/// The files of a shard, by their names in the output.
-std::vector<ManifestFile> files_in_output(const ManifestShard& shard, const std::string& folder_prefix) {
-  std::vector<ManifestFile> files = shard.trainer_files;
-  for (const ManifestFile& file : shard.files)
-    files.push_back({fmt::format("{}{}/{}", folder_prefix, shard.folder, file.name), file.bytes, file.hash});
-  return files;
-}
-
-/// What becomes of a file that is there and cannot be read.
-enum class Unreadable { is_written_anew, is_a_fault };
-
-/// Those of `shards` whose files are as the journal says, byte for byte. Of a name that is there twice the last one counts.
-std::map<std::string, ManifestShard> whole_shards(const std::string& output, const std::string& folder_prefix,
-                                                  const std::vector<ManifestShard>& shards, Unreadable unreadable,
-                                                  const RunContext& context) {
-  std::map<std::string, ManifestShard> whole;
-  for (const ManifestShard& shard : shards) whole[shard.folder] = shard;
-
-  struct Check {
-    std::string shard;
-    ManifestFile file;
-    bool good;
-  };
-  std::vector<Check> checks;
-  std::int64_t bytes = 0;
-  for (const auto& [name, shard] : whole) {
-    for (const ManifestFile& file : files_in_output(shard, folder_prefix)) {
-      checks.push_back({name, file, false});
-      bytes += file.bytes;
-    }
-  }
-  context.progress.begin_stage("checking", bytes, "bytes");
-  std::size_t next = 0;
-  const auto produce = [&]() -> std::optional<Check> {
-    if (next == checks.size()) return std::nullopt;
-    return checks[next++];
-  };
-  const auto hash = [&](Check&& check) {
-    try {
-      check.good = StagedOutput::is_whole(in_folder(output, check.file.name), check.file);
-    } catch (const Error&) {
-      if (unreadable == Unreadable::is_a_fault) throw;
-    }
-    return std::move(check);
-  };
-  ordered_map(context.pool, default_in_flight(context.pool), context.stop, produce, hash, [&](Check&& check) {
-    if (!check.good) whole.erase(check.shard);
-    context.progress.advance(check.file.bytes);
-  });
-  context.progress.end_stage();
-  return whole;
+bool begins_with_any(std::string_view name, const std::vector<std::string>& beginnings) {
+  return std::any_of(beginnings.begin(), beginnings.end(),
+                     [&](const std::string& beginning) { return name.starts_with(beginning); });
 }
 
 // ---- publishing ---------------------------------------------------------------------------------------------------------------
@@ -338,21 +204,12 @@ void check_output_place(const std::string& output, std::string_view format, bool
   }
 }
 
-namespace {
-void write_whole(const std::string& path, std::string_view bytes) {
-  File file(path, File::Mode::create);
-  file.write_at(0, std::as_bytes(std::span(bytes)));
-  file.sync();
-  file.close();
-}
-}  // namespace
-
 StagedOutput::StagedOutput(const std::string& output, std::string_view format, bool force, Diagnostics& diagnostics,
                            Leftovers leftovers, Place place)
     : output_(settle_name(output)),
       partial_(with_suffix(output_, kPartialSuffix)),
       folder_(place == Place::hidden ? in_folder(partial_, kHiddenFolder) : partial_),
-      part_folder_(in_folder(partial_, kPartsFolder)),
+      parts_(partial_),
       format_(format),
       force_(force),
       diagnostics_(diagnostics) {
@@ -360,7 +217,7 @@ StagedOutput::StagedOutput(const std::string& output, std::string_view format, b
   check_output(output_, format, force);
   const bool stale = check_staging(partial_);
   if (leftovers == Leftovers::join && is_folder(in_folder(partial_, kHiddenFolder))) folder_ = in_folder(partial_, kHiddenFolder);
-  if (leftovers == Leftovers::join && !is_folder(part_folder_)) {
+  if (leftovers == Leftovers::join && !parts_.there()) {
     throw Error(ErrorCode::bad_data, "there are no parts to join here; pack --part I/N makes them", partial_);
   }
   if (!stale && sys::mkdir(partial_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", partial_);
@@ -384,12 +241,12 @@ void StagedOutput::take_over(Leftovers leftovers, bool stale) {
                 "an interrupted run without --part left finished shards here; go on with it by --resume, or delete the folder",
                 partial_);
   }
-  if (!parts && is_folder(part_folder_) && !noted_partitions().empty()) {
+  if (!parts && parts_.there() && !parts_.partitions().empty()) {
     throw Error(ErrorCode::usage, "holds parts of a distributed run; 'shardpack join' publishes them, or delete the folder",
                 partial_);
   }
   if (leftovers == Leftovers::share) {
-    if (sys::mkdir(part_folder_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", part_folder_);
+    parts_.make_folder();
     if (folder_ != partial_ && sys::mkdir(folder_.c_str(), 0777) != 0 && errno != EEXIST) throw_errno("create", folder_);
     sync_folder(partial_);
     sync_folder(parent_of(output_));
@@ -419,11 +276,11 @@ StagedOutput::~StagedOutput() {
 }
 
 void StagedOutput::write_file(std::string_view name, std::string_view bytes) const {
-  write_whole(in_folder(folder_, name), bytes);
+  write_small_file(in_folder(folder_, name), bytes);
 }
 
 void StagedOutput::write_trainer_file(std::string_view name, std::string_view bytes) const {
-  write_whole(in_folder(partial_, name), bytes);
+  write_small_file(in_folder(partial_, name), bytes);
 }
 
 void StagedOutput::check_same_run(const RunIdentity& identity) const {
@@ -491,45 +348,13 @@ std::string StagedOutput::keep_finished_shards() {
 
 // ---- parts --------------------------------------------------------------------------------------------------------------------
 
-namespace {
-
-constexpr std::string_view kPartitionPrefix = "partition-", kPartitionSuffix = ".journal";
-
-/// The partition's number; nothing for another name.
-std::optional<std::int64_t> partition_of(std::string_view name) {
-  if (!name.starts_with(kPartitionPrefix) || !name.ends_with(kPartitionSuffix)) return std::nullopt;
-  name.remove_prefix(kPartitionPrefix.size());
-  name.remove_suffix(kPartitionSuffix.size());
-  std::int64_t number = 0;
-  const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), number);
-  if (problem != std::errc{} || end != name.data() + name.size() || number < 0) return std::nullopt;
-  return number;
-}
-
-std::string partition_file(std::int64_t number) { return fmt::format("{}{:05}{}", kPartitionPrefix, number, kPartitionSuffix); }
-
-bool begins_with_any(std::string_view name, const std::vector<std::string>& beginnings) {
-  return std::any_of(beginnings.begin(), beginnings.end(),
-                     [&](const std::string& beginning) { return name.starts_with(beginning); });
-}
-
-}  // namespace
-
 std::string StagedOutput::hidden_prefix() const { return folder_ == partial_ ? "" : std::string(kHiddenFolder) + "/"; }
 
 std::string StagedOutput::begin_partition(std::int64_t number, const RunIdentity& identity, bool resume,
                                           const std::vector<std::string>& trainer_stems, const RunContext& context) {
   journal_.reset();
-  const std::string path = part_file(partition_file(number));
-  const bool was_there = exists(path);
-  partition_.emplace(path, File::Mode::update);
-  const bool locked = partition_->try_lock();
-  if (!locked && (errno == EWOULDBLOCK || was_there)) {
-    throw Error(ErrorCode::usage,
-                fmt::format("partition {} is being packed by another process{}", number,
-                            errno == EWOULDBLOCK ? "" : " (or was, on a file system without locks: then delete this file)"),
-                path);
-  }
+  partition_.reset();
+  partition_.emplace(parts_.lock_journal(number));
   journal_.emplace(*partition_);
   whole_.clear();
   std::string record;
@@ -541,7 +366,7 @@ std::string StagedOutput::begin_partition(std::int64_t number, const RunIdentity
     if (whole_.size() == noted.size()) record = journal_->closing();
   } else {
     journal_->begin(identity);
-    sync_folder(part_folder_);
+    parts_.sync();
   }
   finished_ += static_cast<std::int64_t>(whole_.size());
 
@@ -565,35 +390,8 @@ std::string StagedOutput::begin_partition(std::int64_t number, const RunIdentity
 void StagedOutput::partition_finished(const std::string& record) {
   sync_folder(partial_);
   if (folder_ != partial_) sync_folder(folder_);
-  sync_folder(part_folder_);
+  parts_.sync();
   journal_->close(record);
-}
-
-void StagedOutput::write_part_file(const std::string& name, std::string_view bytes) const {
-  const std::string path = part_file(name), draft = fmt::format("{}.{}", path, ::getpid());
-  write_whole(draft, bytes);
-  if (sys::rename(draft.c_str(), path.c_str()) != 0) throw_errno("rename", draft);
-  sync_folder(part_folder_);
-}
-
-std::vector<StagedOutput::NotedPartition> StagedOutput::noted_partitions() const {
-  std::vector<NotedPartition> noted;
-  for (const TreeEntry& entry : list_folder(part_folder_)) {
-    const std::optional<std::int64_t> number = partition_of(entry.name);
-    if (!number || entry.kind != S_IFREG) continue;
-    const File file(part_file(entry.name), File::Mode::read);
-    const Journal journal(file);
-    if (!journal.begun()) continue;
-    std::map<std::string, ManifestShard> shards;
-    for (const ManifestShard& shard : journal.shards()) shards[shard.folder] = shard;
-    NotedPartition& partition = noted.emplace_back();
-    partition.number = *number;
-    partition.identity = journal.identity();
-    partition.record = journal.closing();
-    for (auto& [name, shard] : shards) partition.shards.push_back(std::move(shard));
-  }
-  std::sort(noted.begin(), noted.end(), [](const NotedPartition& a, const NotedPartition& b) { return a.number < b.number; });
-  return noted;
 }
 
 std::vector<std::string> StagedOutput::damaged(const std::vector<ManifestShard>& shards, const RunContext& context) const {
@@ -606,12 +404,6 @@ std::vector<std::string> StagedOutput::damaged(const std::vector<ManifestShard>&
   return names;
 }
 
-bool StagedOutput::is_whole(const std::string& path, const ManifestFile& noted) {
-  if (!exists(path)) return false;
-  const File file(path, File::Mode::read);
-  return file.size() == noted.bytes && hash_file(file) == noted.hash;
-}
-
 void StagedOutput::keep_only(const std::vector<ManifestShard>& shards, const std::vector<std::string>& files) const {
   std::set<std::string> keep{std::string(kOwnerMarker), std::string(kHiddenFolder), std::string(kPartsFolder)};
   for (const std::string& name : files) keep.insert(hidden_prefix() + name);
@@ -619,7 +411,7 @@ void StagedOutput::keep_only(const std::vector<ManifestShard>& shards, const std
     keep.insert(hidden_prefix() + shard.folder);
     for (const ManifestFile& file : files_in_output(shard, hidden_prefix())) keep.insert(file.name);
   }
-  for (const TreeEntry& entry : list_tree(part_folder_)) keep.insert(in_folder(std::string(kPartsFolder), entry.name));
+  for (const TreeEntry& entry : list_tree(parts_.folder())) keep.insert(in_folder(std::string(kPartsFolder), entry.name));
   delete_except(partial_, keep);
 }
 

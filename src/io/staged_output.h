@@ -10,17 +10,12 @@
 
 #include "io/file.h"
 #include "io/journal.h"
+#include "io/part_notes.h"
 #include "shardpack/manifest.h"
 #include "shardpack/progress.h"
 #include "shardpack/run_context.h"
 
 namespace shardpack {
-
-/// Stands in every folder that is ours to delete; the run that works there holds a lock on it, which a crash frees, and keeps its
-/// journal in it. A run killed in the instant between renaming and removing it leaves it in OUT, where it means nothing.
-inline constexpr std::string_view kOwnerMarker = ".shardpack-owner";
-/// What the parts of a distributed run note. Goes when the output is published, after the rename.
-inline constexpr std::string_view kPartsFolder = ".shardpack-parts";
 
 /// Owns OUT.partial/ with its marker and lock.
 class StagedOutput {
@@ -75,6 +70,8 @@ class StagedOutput {
   // ---- parts: each process takes one partition after the other, and notes in a journal of its own what is finished of it. The
   // folder stays until it is joined.
 
+  const PartNotes& parts() const { return parts_; }
+
   /// Take a partition that no living process holds, and whatever is noted of it. Under `resume` its finished shards are checked
   /// by hash and kept when they are of the same run; everything else of it is deleted: folders shard-PPPPP-*, and the trainer's
   /// files whose names begin as one of `trainer_stems`. \return what was said when all of it was finished, if all of it is whole;
@@ -83,23 +80,8 @@ class StagedOutput {
                               const std::vector<std::string>& trainer_stems, const RunContext& context);
   void partition_finished(const std::string& record);  ///< a JSON object on one line; durable on return
 
-  /// Small files that all parts share, or that only join() needs: kept with the journals, written whole and durable.
-  void write_part_file(const std::string& name, std::string_view bytes) const;
-  std::string part_file(const std::string& name) const { return part_folder_ + "/" + name; }  ///< its path
-
-  /// What is noted of every partition, in their order.
-  struct NotedPartition {
-    std::int64_t number = 0;
-    RunIdentity identity;
-    std::vector<ManifestShard> shards;  ///< of a name that is there twice the last one counts
-    std::string record;                 ///< of partition_finished(); "" while it is not
-  };
-  std::vector<NotedPartition> noted_partitions() const;
-
   /// Names of those shards whose files are not as they were noted, byte for byte. \throws Error{io} when one cannot be read
   std::vector<std::string> damaged(const std::vector<ManifestShard>& shards, const RunContext& context) const;
-  /// False for a file that is missing too. \throws Error{io} when it cannot be read
-  static bool is_whole(const std::string& path, const ManifestFile& noted);
 
   /// Delete everything but the markers, the journals, these shards, and what else is named, in folder().
   void keep_only(const std::vector<ManifestShard>& shards, const std::vector<std::string>& files) const;
@@ -112,7 +94,9 @@ class StagedOutput {
   void take_over(Leftovers leftovers, bool stale);
   std::string hidden_prefix() const;
 
-  std::string output_, partial_, folder_, part_folder_, format_;
+  std::string output_, partial_, folder_;
+  PartNotes parts_;
+  std::string format_;
   bool force_ = false;
   bool kept_ = false;       // partial_ is not ours to delete (any more)
   bool published_ = false;  // or given up to the user

@@ -13,6 +13,7 @@
 #include "io/manifest_parts.h"
 #include "io/plan_file.h"
 #include "io/staged_output.h"
+#include "io/whole_shards.h"
 #include "jobs/conservation.h"
 #include "jobs/index_views.h"
 #include "jobs/pack_manifest.h"
@@ -28,11 +29,9 @@ namespace shardpack {
 
 namespace {
 
-using Noted = StagedOutput::NotedPartition;
-
 /// A partition as it was noted, and what its part said when it was finished.
 struct FinishedPartition {
-  Noted noted;
+  NotedPartition noted;
   PartitionRecord record;
 };
 
@@ -69,12 +68,12 @@ class Faults {
 };
 
 /// The run that most partitions are of; of as many, the first one's.
-const RunIdentity& common_identity(const std::vector<Noted>& noted) {
+const RunIdentity& common_identity(const std::vector<NotedPartition>& noted) {
   const RunIdentity* best = nullptr;
   std::ptrdiff_t most = 0;
-  for (const Noted& one : noted) {
+  for (const NotedPartition& one : noted) {
     const auto same =
-        std::count_if(noted.begin(), noted.end(), [&](const Noted& other) { return other.identity == one.identity; });
+        std::count_if(noted.begin(), noted.end(), [&](const NotedPartition& other) { return other.identity == one.identity; });
     if (same > most) {
       most = same;
       best = &one.identity;
@@ -114,7 +113,7 @@ struct FaultyRun {
 };
 
 /// All partitions of the run, in their order. \throws Error{bad_data} naming each that is missing, unfinished or of another run
-std::vector<FinishedPartition> collect(const StagedOutput& staged, std::vector<Noted> noted, const RunIdentity& identity,
+std::vector<FinishedPartition> collect(const StagedOutput& staged, std::vector<NotedPartition> noted, const RunIdentity& identity,
                                        std::int64_t partitions, const std::string& output) {
   std::vector<FinishedPartition> finished;
   std::vector<std::pair<std::int64_t, std::string>> faulty;
@@ -122,7 +121,7 @@ std::vector<FinishedPartition> collect(const StagedOutput& staged, std::vector<N
   const auto miss_until = [&](std::int64_t number) {
     for (; next < number; ++next) faulty.emplace_back(next, "not there");
   };
-  for (Noted& one : noted) {
+  for (NotedPartition& one : noted) {
     if (one.number >= partitions) continue;  // left by another run; goes with the notes
     miss_until(one.number);
     ++next;
@@ -131,7 +130,7 @@ std::vector<FinishedPartition> collect(const StagedOutput& staged, std::vector<N
     } else if (one.record.empty()) {
       faulty.emplace_back(one.number, "not finished");
     } else {
-      PartitionRecord record = partition_record_from_json(one.record, staged.part_file("a journal"));
+      PartitionRecord record = partition_record_from_json(one.record, staged.parts().file("a journal"));
       finished.push_back({std::move(one), std::move(record)});
     }
   }
@@ -171,9 +170,9 @@ std::vector<ManifestShard> check_files(const StagedOutput& staged, const std::ve
       }
       part_of[folder] = record.part;
     }
-    if (!StagedOutput::is_whole(fmt::format("{}/{}", staged.folder(), record.plan.name), record.plan))
+    if (!is_whole(fmt::format("{}/{}", staged.folder(), record.plan.name), record.plan))
       faults.add(record.part, record.plan.name + " is not as it was written");
-    if (record.removed.file && !StagedOutput::is_whole(staged.part_file(record.removed.file->name), *record.removed.file))
+    if (record.removed.file && !is_whole(staged.parts().file(record.removed.file->name), *record.removed.file))
       faults.add(record.part, record.removed.file->name + " is not as it was written");
   }
   for (const std::string& folder : staged.damaged(shards, context))
@@ -205,7 +204,7 @@ RemovedTotals join_removed(const StagedOutput& staged, const std::vector<Finishe
       if (write) joined.emplace(staged.folder() + "/" + name, File::Mode::create);
       append(std::as_bytes(std::span(RemovedLog::kHeader)));
     }
-    const File lines(staged.part_file(removed.file->name), File::Mode::read);
+    const File lines(staged.parts().file(removed.file->name), File::Mode::read);
     for (std::int64_t at = 0; at < removed.file->bytes;) {
       const std::size_t count = lines.read_some_at(at, block);
       ensure(count > 0, "what was just compared with its hash is still there");
@@ -254,10 +253,10 @@ PackResult join(const std::string& output, const JoinOptions& options, const Run
   StagedOutput staged(output, kPackedFormat, options.force, context.diagnostics, StagedOutput::Leftovers::join);
 
   // Every partition is there, finished, and of the same run: options, scan, plans, version.
-  std::vector<Noted> noted = staged.noted_partitions();
+  std::vector<NotedPartition> noted = staged.parts().partitions();
   if (noted.empty()) throw Error(ErrorCode::bad_data, "no part has begun; pack --part I/N makes them", staged.trainer_folder());
   const RunIdentity identity = common_identity(noted);
-  const std::string run_path = staged.part_file(part_run_name(identity));
+  const std::string run_path = staged.parts().file(part_run_name(identity));
   PackResult result = part_run_from_text(read_small_file(run_path), run_path);
   if (result.manifest.tool_version != kVersion) {
     throw Error(ErrorCode::bad_data,

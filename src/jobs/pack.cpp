@@ -175,7 +175,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
       const std::int64_t row_bytes = result.bytes_written / std::max<std::int64_t>(result.manifest.rows, 1);
       check_free_space(output, checked_mul(row_bytes, planned_part(*options.part, partitions).rows, "output bytes"), kSavesSpace);
     }
-    staged->write_part_file(part_run_name(identity), part_run_text(result));
+    staged->parts().write(part_run_name(identity), part_run_text(result));
     result.part = write_part(job, identity);
     return result;
   }

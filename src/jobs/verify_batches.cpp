@@ -17,7 +17,7 @@
 #include "exec/ordered_map.h"
 #include "io/batch_folder.h"
 #include "io/file.h"
-#include "io/staged_output.h"
+#include "io/owned_folder.h"
 #include "jobs/batch_source.h"
 #include "jobs/verify_against.h"
 #include "jobs/verify_batch_shards.h"

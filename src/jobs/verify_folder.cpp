@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "io/staged_output.h"
+#include "io/owned_folder.h"
 
 namespace shardpack {
 

@@ -11,6 +11,7 @@
 #include "exec/ordered_map.h"
 #include "io/plan_file.h"
 #include "io/trainer_files.h"
+#include "io/whole_shards.h"
 #include "jobs/index_views.h"
 #include "jobs/pack_manifest.h"
 #include "jobs/removed_log.h"
@@ -152,9 +153,8 @@ OrderedRows head_before(const WritingJob& job, std::size_t number) {
 std::optional<PartitionRecord> finished_record(const WritingJob& job, const std::string& noted, std::size_t number) {
   if (noted.empty()) return std::nullopt;
   const PartitionRecord record = partition_record_from_json(noted, plan_file_name(number));
-  const bool whole =
-      StagedOutput::is_whole(fmt::format("{}/{}", job.staged.folder(), record.plan.name), record.plan) &&
-      (!record.removed.file || StagedOutput::is_whole(job.staged.part_file(record.removed.file->name), *record.removed.file));
+  const bool whole = is_whole(fmt::format("{}/{}", job.staged.folder(), record.plan.name), record.plan) &&
+                     (!record.removed.file || is_whole(job.staged.parts().file(record.removed.file->name), *record.removed.file));
   return whole ? std::optional(record) : std::nullopt;
 }
 
@@ -208,7 +208,7 @@ PartFigures write_part(const WritingJob& job, const RunIdentity& identity) {
       job.context.progress.advance(finished->entry.rows);
     } else {
       Rewriter rewriter(job.source, keys, settings, job.staged, job.context);
-      RemovedLog removed(job.source, if_read(job, keys), settings.single_segments, job.staged.part_file(""), job.context,
+      RemovedLog removed(job.source, if_read(job, keys), settings.single_segments, job.staged.parts().file(""), job.context,
                          fmt::format("removed-{:05}.csv", p));
       PartitionRecord record = write_partition(job, p, rewriter, removed, head, nullptr);
       const std::vector<ManifestShard> written = rewriter.finish();

@@ -9,6 +9,7 @@
 
 #include "io/file.h"
 #include "io/npy.h"
+#include "io/owned_folder.h"
 #include "io/staged_output.h"
 #include "shardpack/error.h"
 #include "shardpack/jobs.h"
