@@ -8,6 +8,8 @@
 
 #include "base/hash.h"
 #include "base/units.h"
+#include "jobs/verify_begins.h"
+#include "jobs/verify_placed.h"
 #include "jobs/verify_trainer_row.h"
 
 namespace shardpack {
@@ -41,7 +43,7 @@ bool is_ramp(std::span<const T> values, std::uint32_t first, std::uint32_t step)
 class RowCheck {
  public:
   RowCheck(const StoredRows& rows, const RowRules& rules, const RowsOrigin& origin, std::span<const FingerprintRecount> recounts)
-      : rows_(rows), rules_(rules), origin_(origin), recounts_(recounts) {
+      : rows_(rows), rules_(rules), origin_(origin), recounts_(recounts), placed_(rows, rules) {
     if (rules.output != nullptr) trainer_.emplace(rules);
   }
 
@@ -60,7 +62,7 @@ class RowCheck {
       }
       if (origin_.digest_rows) result_.digests.push_back(digest());
     }
-    if (origin_.source != nullptr) read_in_sources();
+    if (origin_.source != nullptr) read_in_sources(result_.pieces, *origin_.source, recounts_[0], result_.facts);
     return std::move(result_);
   }
 
@@ -166,7 +168,7 @@ class RowCheck {
       return false;
     }
     if (!check_source(segment, ordinal, rows_.source.subspan(3 * s, 3))) return false;
-    check_begin(segment, s);
+    check_begin(s);
     return true;
   }
 
@@ -190,41 +192,11 @@ class RowCheck {
   }
 
   /// Where the tokens of a segment whose source is possible lie in its data file, if that is stored.
-  void check_begin(const Segment& segment, std::size_t s) {
+  void check_begin(std::size_t s) {
     if (rows_.begins.empty()) return;
-    const PlacedPiece& piece = result_.pieces.back();
     const ManifestSource& from = rules_.sources[static_cast<std::size_t>(rows_.source[3 * s])];
-    const std::int64_t begin = rows_.begins[s], ids = from.id_bytes() > 0 ? from.bytes / from.id_bytes() : 0;
-    const auto fault = [&](const std::string& what) {
-      report("source", fmt::format("segment {}: seq_begin is {}: {}", s - first_segment() + 1, with_commas(begin), what));
-    };
-    const bool nowhere = begin == -1,
-               possible = begin >= 0 && segment.tokens > 0 && segment.tokens <= ids && begin <= ids - segment.tokens;
-    if (!nowhere && !possible) return fault(fmt::format("{} has no {} ids there", from.name, with_commas(segment.tokens)));
-    if (origin_.source == nullptr) return;
-    const std::int64_t place = origin_.source->place_in_file(piece.sequence, piece.first_token, piece.tokens).value_or(-1);
-    if (begin != place) fault(fmt::format("its tokens lie at {}", with_commas(place)));
-  }
-
-  /// The tokens of all rows that could be read, from the sources.
-  void read_in_sources() {
-    std::vector<TokenRequest> requests;
-    std::int64_t tokens = 0;
-    for (const PlacedPiece& piece : result_.pieces) {
-      requests.push_back({piece.sequence, piece.first_token, piece.tokens, tokens});
-      tokens += piece.tokens;
-    }
-    std::vector<std::uint32_t> ids(static_cast<std::size_t>(tokens));
-    origin_.source->read_block(requests, IdType::u32, ids.data());
-    std::span<const std::uint32_t> left(ids);
-    for (const PlacedPiece& piece : result_.pieces) {
-      const auto own = left.first(static_cast<std::size_t>(piece.tokens));
-      left = left.subspan(own.size());
-      if (own.empty()) continue;
-      const auto [least, greatest] = std::minmax_element(own.begin(), own.end());
-      result_.facts.add_ids(*least, *greatest);
-      result_.facts.fingerprint += recounts_[0].of(piece.sequence, piece.first_token, own);
-    }
+    const std::string fault = begin_fault(rows_.begins[s], result_.pieces.back(), from, origin_.source);
+    if (!fault.empty()) report("source", fmt::format("segment {}: {}", s - first_segment() + 1, fault));
   }
 
   void compare_with_plan() {
@@ -343,60 +315,26 @@ class RowCheck {
     }
   }
 
-  /// A column whose values belong to tokens, by the slots that another one, or itself, gives.
+  /// A column whose values belong to tokens.
   template <class Value>
   void check_placed(std::size_t number, std::span<const Value> values, std::size_t first_piece) {
-    const Column& column = rules_.columns[number];
-    const StoredColumn& stored = rows_.columns[number];
-    const std::size_t where = where_of(column);
-    const StoredColumn& slots = rows_.columns[where];
+    const std::span<const std::int64_t> offsets = rows_.columns[number].offsets;
+    const FingerprintRecount& recount = recounts_[number + 1];
     for (std::size_t s = 0; s < segments_.size(); ++s) {
+      const PlacedPiece& piece = result_.pieces[first_piece + s];
       const std::size_t segment = first_segment() + s;
-      const std::int64_t begin = stored.offsets[segment] - stored.offsets.front(),
-                         count = stored.offsets[segment + 1] - stored.offsets[segment],
-                         first_slot = slots.offsets[segment] - slots.offsets.front(),
-                         slot_count = slots.offsets[segment + 1] - slots.offsets[segment];
-      if (count != slot_count) {
-        report("column", fmt::format("{}: segment {} has {} values for {} of {}", column.name, s + 1, count, slot_count,
-                                     rules_.columns[where].name));
+      const std::int64_t token_0 = segments_[s].begin + ((segments_[s].added & kAddedBos) != 0 ? 1 : 0) - piece.first_token;
+      if (const std::string fault = placed_.read(number, segment, s + 1, token_0, piece); !fault.empty()) {
+        report("column", fault);
         continue;
       }
-      const PlacedPiece& piece = result_.pieces[first_piece + s];
-      const std::int64_t token_0 = segments_[s].begin + ((segments_[s].added & kAddedBos) != 0 ? 1 : 0) - piece.first_token;
-      places_.clear();
-      for (std::int64_t i = 0; i < count; ++i) {
-        const std::int64_t place = slot_at(where, first_slot + i) - token_0;
-        if (place < piece.first_token || place - piece.first_token >= piece.tokens) {
-          report("column", fmt::format("{}: segment {}: slot {} has no token of it", rules_.columns[where].name, s + 1,
-                                       slot_at(where, first_slot + i)));
-          places_.clear();
-          break;
-        }
-        places_.push_back(place);
-      }
-      if (static_cast<std::int64_t>(places_.size()) != count) continue;
-      const FingerprintRecount& recount = recounts_[number + 1];
-      const std::span<const std::int64_t> places(places_);
+      const std::span<const std::int64_t> places = placed_.places();
+      const auto own = values.subspan(static_cast<std::size_t>(offsets[segment] - offsets.front()), places.size());
+      const bool are_places = holds_places(rules_.columns[number]);
       result_.facts.fingerprint +=
-          number == where ? recount.of_placed(piece.sequence, places, places)
-                          : recount.of_placed(piece.sequence, places,
-                                              values.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(count)));
-      if (column.name == rules_.loss_column) result_.facts.loss_tokens += count;
+          are_places ? recount.of_placed(piece.sequence, places, places) : recount.of_placed(piece.sequence, places, own);
+      if (rules_.columns[number].name == rules_.loss_column) result_.facts.loss_tokens += std::ssize(places);
     }
-  }
-
-  /// The number of the column that says where its values belong; the manifest has one.
-  std::size_t where_of(const Column& column) const {
-    std::size_t number = 0;
-    while (rules_.columns[number].name != column.places) ++number;
-    return number;
-  }
-
-  /// Value number `i` of the block of a column of slots.
-  std::int64_t slot_at(std::size_t column, std::int64_t i) const {
-    const std::byte* const bytes = rows_.columns[column].bytes.data();
-    if (rules_.columns[column].type == ValueType::i64) return reinterpret_cast<const std::int64_t*>(bytes)[i];
-    return reinterpret_cast<const std::int32_t*>(bytes)[i];
   }
 
   /// A column with a value for every slot of the row. \param file  that has it
@@ -547,7 +485,7 @@ class RowCheck {
   std::vector<SlotRun> runs_;                           // the same, as a trainer's row has them
   std::vector<Length> lengths_;
   std::optional<TrainerRowCheck> trainer_;
-  std::vector<std::int64_t> places_;
+  PlacedColumns placed_;
   CheckedRows result_;
 };
 
