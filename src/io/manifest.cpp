@@ -330,7 +330,11 @@ SequenceRanges read_sequences(const Json& json) {
 
 std::vector<ManifestPartition> read_partitions(const Json& list) {
   std::vector<ManifestPartition> partitions;
-  for (std::size_t i = 0; i < list.size(); ++i) partitions.push_back(read_partition(list.at(i)));
+  std::set<std::string> plans;  // read one by one: a file that many partitions name would be read as many times
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    partitions.push_back(read_partition(list.at(i)));
+    if (!plans.insert(partitions.back().plan).second) list.at(i).at("plan").fail("it is another partition's plan as well");
+  }
   return partitions;
 }
 

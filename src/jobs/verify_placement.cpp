@@ -51,18 +51,26 @@ std::vector<SequenceId> first_sequences(const std::vector<ManifestSource>& sourc
 }
 
 Placement::Placement(const SequenceRanges& sequences)
-    : sequences_(sequences), leading_(static_cast<std::size_t>(sequences.count())) {}
+    : sequences_(sequences), pages_(static_cast<std::size_t>((sequences.count() + kPageRecords - 1) / kPageRecords)) {}
+
+std::uint32_t& Placement::leading(SequenceId sequence) {
+  const std::int64_t rank = sequences_.rank(sequence);
+  std::unique_ptr<Page>& page = pages_[static_cast<std::size_t>(rank / kPageRecords)];
+  if (!page) page = std::make_unique<Page>();
+  return (*page)[static_cast<std::size_t>(rank % kPageRecords)];
+}
 
 void Placement::place(SequenceId sequence, std::int64_t first_token, Length tokens) {
-  std::uint32_t& leading = leading_[static_cast<std::size_t>(sequences_.rank(sequence))];
-  if (first_token == 0 && leading == 0 && tokens > 0) {
-    leading = static_cast<std::uint32_t>(tokens);
+  std::uint32_t& own = leading(sequence);
+  if (first_token == 0 && own == 0 && tokens > 0) {
+    own = static_cast<std::uint32_t>(tokens);
   } else {
     others_.push_back({sequence, first_token, tokens, kPlaced});
   }
 }
 
 void Placement::remove(const RemovedRange& range) {
+  leading(range.sequence);  // its page is looked at
   others_.push_back({range.sequence, range.first_token, range.tokens, static_cast<std::int8_t>(range.cause)});
 }
 
@@ -75,17 +83,14 @@ void Placement::finish(const std::vector<ManifestSource>& sources, const Sequenc
   totals.file_tokens.resize(sources.size());
   std::size_t file = 0;
   auto other = others_.begin();
-  auto run = sequences_.runs().begin();
-  SequenceId next = leading_.empty() ? 0 : run->first;
-  for (std::size_t i = 0; i < leading_.size(); ++i) {
-    if (next == run->last) next = (++run)->first;
-    const SequenceId sequence = next++;
+
+  const auto check = [&](SequenceId sequence, std::uint32_t own) {
     while (sequence >= first_of_file[file + 1]) ++file;
 
     RecordWalk walk;
-    if (leading_[i] > 0) {
+    if (own > 0) {
       walk.placed = true;
-      walk.end = walk.placed_tokens = leading_[i];
+      walk.end = walk.placed_tokens = own;
     }
     for (; other != others_.end() && other->sequence == sequence; ++other) {
       walk.range(other->first_token, other->tokens);
@@ -121,6 +126,21 @@ void Placement::finish(const std::vector<ManifestSource>& sources, const Sequenc
     if (!walk.fault.empty()) {
       issues.add("placement", sources[file].name,
                  fmt::format("record {}: {}", with_commas(sequence - first_of_file[file]), walk.fault));
+    }
+  };
+
+  std::int64_t rank = 0;
+  for (const SequenceRange& run : sequences_.runs()) {
+    for (SequenceId next = run.first; next < run.last;) {
+      const std::int64_t at = rank % kPageRecords, count = std::min(kPageRecords - at, run.last - next);
+      const Page* const page = pages_[static_cast<std::size_t>(rank / kPageRecords)].get();
+      if (page == nullptr && index == nullptr) {  // where the sources are not at hand, nothing more can be said of these
+        totals.without_tokens += count;
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) check(next + i, page == nullptr ? 0 : (*page)[static_cast<std::size_t>(at + i)]);
+      }
+      next += count;
+      rank += count;
     }
   }
 }

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ struct PlacementTotals {
   std::vector<std::int64_t> file_tokens;  ///< placed or removed, by source file
 };
 
-/// The records of a partition. 4 bytes a record, and 24 for each piece that does not begin at a record's first token
-/// and for each removed range.
+/// The records of a partition. What is kept and done follows from the pieces and ranges that there are, not from how many records
+/// the manifest claims: 4 bytes a record on pages where something is, and 24 for each piece that does not begin at a record's
+/// first token and for each removed range.
 class Placement {
  public:
   explicit Placement(const SequenceRanges& sequences);
@@ -48,8 +50,13 @@ class Placement {
     std::int8_t cause;  // RemovalCause, or kPlaced
   };
 
+  static constexpr std::int64_t kPageRecords = 512;
+  using Page = std::array<std::uint32_t, kPageRecords>;  // by record: tokens of its piece from token 0 on, 0 = none
+
+  std::uint32_t& leading(SequenceId sequence);
+
   const SequenceRanges& sequences_;
-  std::vector<std::uint32_t> leading_;  // by record: tokens of its piece from token 0 on, 0 = none
+  std::vector<std::unique_ptr<Page>> pages_;  // null: no record of the page has a piece or a removed range
   std::vector<Range> others_;
 };
 

@@ -14,6 +14,7 @@
 #include "io/file.h"
 #include "io/plan_file.h"
 #include "io/trainer_files.h"
+#include "jobs/partitions.h"
 #include "jobs/verify_against.h"
 #include "jobs/verify_folder.h"
 #include "jobs/verify_plan.h"
@@ -23,9 +24,6 @@
 namespace shardpack {
 
 namespace {
-
-/// pack makes partitions of 4 M sequences at most; what a false manifest may make us allocate is 16 times that.
-constexpr std::int64_t kMaxPartitionSequences = std::int64_t{1} << 26;
 
 /// A partition while its shards are read.
 struct PartitionCheck {
@@ -238,13 +236,19 @@ class DatasetPass {
     partition_->listed = &listed;
     next_shard_of_partition_ = 0;
     read_plan(*partition_);
-    if (listed.sequences.count() > kMaxPartitionSequences || listed.sequences.last() > rules_.first_sequence.back()) {
+    const auto refuse = [&](const std::string& why) {
       partition_->issues.add(
           "manifest", kManifestName,
-          fmt::format("partition of {}: {} sequences up to {} of {}", listed.plan, with_commas(listed.sequences.count()),
-                      with_commas(listed.sequences.last()), with_commas(rules_.first_sequence.back())));
+          fmt::format("the partition of {} has {} sequences, {}", listed.plan, with_commas(listed.sequences.count()), why));
       partition_->complete = false;
+    };
+    if (listed.sequences.last() > rules_.first_sequence.back()) {
+      refuse(fmt::format("up to number {}, and the sources have {}", with_commas(listed.sequences.last()),
+                         with_commas(rules_.first_sequence.back())));
     }
+    const std::int64_t unit = partition_->plan ? partition_->plan->plan().policy.keep_together : 1;
+    if (const std::int64_t most = std::max(kPartitionSequences, unit); listed.sequences.count() > most)
+      refuse(fmt::format("and none has more than {}", with_commas(most)));
   }
 
   void read_plan(PartitionCheck& partition) {

@@ -75,6 +75,50 @@ TEST_CASE("records placed whole, in pieces, cut and removed add up") {
   CHECK(removed(RemovalCause::tail).sequences == 1);
 }
 
+TEST_CASE("records that nothing mentions are counted, however many are claimed, and cost nothing") {
+  constexpr std::int64_t kClaimed = std::int64_t{1} << 30;  // a number for each would take 4 GiB
+  const std::vector<ManifestSource> sources{{.name = "x", .format = "", .sequences = kClaimed / 2, .tokens = 3, .hash = ""},
+                                            {.name = "y", .format = "", .sequences = kClaimed / 2, .tokens = 9, .hash = ""}};
+  SequenceRanges dealt(5, 1'000'000);
+  dealt.append({1'000'003, kClaimed});
+  Placement placement(dealt);
+  placement.place(5, 0, 1);
+  placement.place(999'999, 0, 2);
+  placement.place(kClaimed / 2, 0, 4);
+  placement.remove({kClaimed / 2 + 77, 0, 3, RemovalCause::dropped});
+  placement.place(kClaimed - 1, 0, 2);
+  PlacementTotals totals;
+  IssueList issues;
+  placement.finish(sources, nullptr, 8, totals, issues);
+  CHECK(issues.take().empty());
+  CHECK(totals.sequences == 4);
+  CHECK(totals.file_tokens == std::vector<std::int64_t>{3, 9});
+  CHECK(totals.without_tokens == kClaimed - 5 - 3 - 5);
+  CHECK(totals.removed[static_cast<std::size_t>(RemovalCause::dropped)].tokens == 3);
+}
+
+TEST_CASE("records that nothing mentions are faults where the sources have tokens for them") {
+  constexpr std::int64_t kRecords = 3'000;  // on several pages
+  SourceFile file;
+  file.name = "x";
+  for (std::int64_t r = 0; r <= kRecords; ++r) file.record_begin.push_back(r < 2'000 ? 0 : r < 2'900 ? 5 : 7);
+  const SequenceIndex index({file});
+  const std::vector<ManifestSource> sources{{.name = "x", .format = "", .sequences = kRecords, .tokens = 7, .hash = ""}};
+  const SequenceRanges all(0, kRecords);
+  for (const bool there : {true, false}) {
+    Placement placement(all);
+    if (there) placement.place(1'999, 0, 5);
+    placement.place(2'899, 0, 2);
+    PlacementTotals totals;
+    IssueList issues;
+    placement.finish(sources, &index, 8, totals, issues);
+    const std::vector<Issue> found = issues.take();
+    CHECK(found.size() == (there ? 0 : 1));
+    if (!there) CHECK(found.front().message == "record 1,999: 0 tokens are in rows or removed.csv, the source has 5");
+    CHECK(totals.without_tokens == kRecords - (there ? 2 : 1));
+  }
+}
+
 TEST_CASE("tokens twice, left out or invented are faults of the record") {
   PlacementCase is;
   std::string expected;

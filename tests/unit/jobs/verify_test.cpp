@@ -666,6 +666,32 @@ TEST_CASE("a manifest with another figure is found, its checksum made to match")
   CHECK(listed.issues.size() == 1);
 }
 
+TEST_CASE("claims of empty records cost nothing, and more than pack gives a partition are refused") {
+  Tampered dataset;
+  const auto with_more_empty = [&](std::int64_t records) {
+    return dataset.stated([records](Manifest& m) {
+      m.source_sequences += records;
+      m.sources.back().sequences += records;
+      m.removed[static_cast<std::size_t>(RemovalCause::empty)].sequences += records;
+      SequenceRanges& last = m.partitions.back().sequences;
+      last = SequenceRanges(last.first(), last.last() + records);
+    });
+  };
+  CHECK(with_more_empty(3'900'000).ok());  // there may be as many
+  const VerifyResult result = with_more_empty(60'000'000);
+  CHECK(has(result, "manifest", "manifest.json", "sequences, and none has more than 4,000,000"));
+  CHECK(result.issues.size() == 1);
+}
+
+TEST_CASE("partitions do not share a plan") {
+  TinyOptions options;
+  options.partition_sequences = 6;
+  Tampered dataset(options);
+  REQUIRE(dataset.manifest.partitions.size() > 1);
+  const VerifyResult result = dataset.stated([](Manifest& m) { m.partitions[1].plan = m.partitions[0].plan; });
+  CHECK(has(result, "manifest", "manifest.json", "it is another partition's plan as well"));
+}
+
 TEST_CASE("issues of one kind are listed up to a hundred and counted beyond") {
   TinyOptions options;
   options.lengths.assign(300, 10);
