@@ -12,7 +12,6 @@ namespace shardpack {
 
 namespace {
 
-/// Masks in the order in which they are asked; 0 takes no part in the loss.
 /// Columns that say which tokens take part in the loss, the better known before the others.
 constexpr std::array<std::string_view, 7> kLossNames{"labels",         "loss_mask",   "completion_mask", "assistant_masks",
                                                      "assistant_mask", "labels_mask", "loss_weights"};
@@ -99,6 +98,10 @@ bool is_loss_name(std::string_view name) { return loss_rank(name) < std::ssize(k
 
 bool is_loss_column(const Column& column) { return column.kind == ColumnKind::token && is_loss_name(column.name); }
 
+std::string_view stem_of_positions(std::string_view positions) { return positions.substr(0, positions.rfind('_') + 1); }
+
+std::string weights_of_positions(std::string_view positions) { return std::string(stem_of_positions(positions)) + "weights"; }
+
 int loss_column(std::span<const Column> columns) {
   int best = -1;
   for (std::size_t i = 0; i < columns.size(); ++i) {
@@ -108,7 +111,11 @@ int loss_column(std::span<const Column> columns) {
   }
   if (best >= 0) return best;
   const auto places = std::find_if(columns.begin(), columns.end(), holds_places);
-  return places == columns.end() ? -1 : static_cast<int>(places - columns.begin());
+  if (places == columns.end()) return -1;
+  const auto weights = std::find_if(columns.begin(), columns.end(), [&](const Column& column) {
+    return column.places == places->name && column.name == weights_of_positions(places->name);
+  });
+  return static_cast<int>((weights == columns.end() ? places : weights) - columns.begin());
 }
 
 namespace {
@@ -116,9 +123,10 @@ namespace {
 template <class Visit>
 std::int64_t visit_loss(const Column& column, ValueType type, const std::byte* values, std::int64_t count, Visit visit) {
   const std::int64_t outside = fill_value(column);
-  return visit_values(type, values, count, [outside, &visit](auto typed) -> std::int64_t {
+  return visit_values(type, values, count, [outside, &column, &visit](auto typed) -> std::int64_t {
     using Value = std::remove_const_t<typename decltype(typed)::element_type>;
     using Wide = std::conditional_t<std::is_integral_v<Value>, std::int64_t, double>;
+    if (holds_places(column)) return visit(typed, [](Value) { return true; });
     return visit(typed, [outside](Value value) { return static_cast<Wide>(value) != static_cast<Wide>(outside); });
   });
 }

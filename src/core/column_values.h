@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/checked.h"
@@ -73,11 +74,17 @@ bool is_loss_name(std::string_view name);
 /// Does the column say it, token by token?
 bool is_loss_column(const Column& column);
 
-/// The one of `columns` that says it for the dataset, `labels` before the masks, and else the first that holds_places(): the
-/// tokens that it lists take part in the loss. -1 for none.
+/// What the names of the lists begin with that go with a column of positions: "masked_lm_" of masked_lm_positions. "" for none.
+std::string_view stem_of_positions(std::string_view positions);
+
+/// What tells of each position in such a column whether it counts, or, by 0, only fills the list up: masked_lm_weights.
+std::string weights_of_positions(std::string_view positions);
+
+/// The one of `columns` that says it for the dataset: `labels`, else a mask; else, with the first that holds_places(), its
+/// weights or, where it has none, that column itself, of which each value is a token that takes part. -1 for none.
 int loss_column(std::span<const Column> columns);
 
-/// Tokens of `count` values that take part in the loss.
+/// Tokens of `count` values that take part in the loss: all in a column of positions, elsewhere those that are not fill_value().
 std::int64_t count_loss_tokens(const Column& column, ValueType type, const std::byte* values, std::int64_t count);
 
 /// The number of the first of `count` values, or of the last, that takes part in the loss; -1 for none.

@@ -281,7 +281,10 @@ void read_loss_column(const SequenceSource& source, std::span<const TokenRequest
   if (loss < 0) return;
   const auto number = static_cast<std::size_t>(loss);
   block.columns.resize(columns.size());
-  if (holds_places(columns[number])) return read_placed_columns(source, number, sequences_of(block, source.index()), block);
+  if (is_placed(columns[number])) {
+    const std::size_t places = places_column(columns, columns[number]);
+    return read_placed_columns(source, places, sequences_of(block, source.index()), block);
+  }
   ByteBuffer& values = block.columns[number].bytes;
   const std::int64_t slots = block.slots();
   values.resize(static_cast<std::size_t>(slots * info(columns[number].type).bytes));
@@ -294,17 +297,16 @@ std::vector<std::int64_t> loss_tokens_of(const RowBlock& block, std::span<const 
   if (loss < 0) return {};
   const Column& column = columns[static_cast<std::size_t>(loss)];
   const ColumnValues& values = block.columns[static_cast<std::size_t>(loss)];
-  // Padding and added tokens hold what takes no part, so all slots may be counted.
+  // Where a row's values begin. Padding and added tokens hold what takes no part, so those of all slots may be counted.
+  const auto begin_of = [&](std::int64_t row) {
+    if (!is_placed(column)) return block.slots_before(row);
+    return values.begin[static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row)])] - values.begin.front();
+  };
   std::vector<std::int64_t> tokens;
   for (std::int64_t row = 0; row < block.rows; ++row) {
-    if (holds_places(column)) {
-      const auto from = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row)]),
-                 to = static_cast<std::size_t>(block.row_begin[static_cast<std::size_t>(row) + 1]);
-      tokens.push_back(values.begin[to] - values.begin[from]);
-      continue;
-    }
-    const std::int64_t first = block.slots_before(row), slots = block.slots_before(row + 1) - first;
-    tokens.push_back(count_loss_tokens(column, column.type, values.bytes.data() + first * info(column.type).bytes, slots));
+    const std::int64_t first = begin_of(row);
+    const std::byte* const own = values.bytes.data() + first * info(column.type).bytes;
+    tokens.push_back(count_loss_tokens(column, column.type, own, begin_of(row + 1) - first));
   }
   return tokens;
 }

@@ -109,14 +109,11 @@ bool is_wanted(const ColumnChoice& choice, ColumnKind kind, bool has_name) {
 
 // ---- values that belong to tokens -------------------------------------------------------------------------------------------
 
-/// What the names of the columns begin with that go with a positions column: "masked_lm_" of masked_lm_positions. "" for none.
-std::string_view stem_of(std::string_view positions) { return positions.substr(0, positions.rfind('_') + 1); }
-
 /// Of BERT pre-training data everywhere.
 constexpr std::string_view kMaskedPositions = "masked_lm_positions";
 
 bool goes_with(std::string_view column, std::string_view positions) {
-  const std::string_view stem = stem_of(positions);
+  const std::string_view stem = stem_of_positions(positions);
   return column == positions || (!stem.empty() && column.starts_with(stem));
 }
 
@@ -254,8 +251,6 @@ std::string unequal_to_ids(std::string_view column, std::int64_t values, std::in
   return fmt::format("{} has {} values for {} token ids; --columns {}:list carries it as a list of its own length", column,
                      with_commas(values), with_commas(ids), column);
 }
-
-std::string weights_of_positions(std::string_view positions) { return fmt::format("{}weights", stem_of(positions)); }
 
 bool is_placed_name(std::string_view column, const std::vector<std::string>& positions_columns) {
   return goes_with(column, kMaskedPositions) ||

@@ -59,9 +59,6 @@ std::string unequal_to_ids(std::string_view column, std::int64_t values, std::in
 /// Is it one of those that --columns names?
 bool is_named(const ColumnChoice& choice, std::string_view column);
 
-/// What tells of each position in such a column whether it counts, 1, or only fills the list up, 0: masked_lm_weights.
-std::string weights_of_positions(std::string_view positions);
-
 /// Is this the name of a column of positions, or of lists that go with one: one that is named, or BERT's?
 bool is_placed_name(std::string_view column, const std::vector<std::string>& positions_columns);
 

@@ -94,12 +94,12 @@ ColumnFacts scan_placed(const OpenedFile& file, const ColumnTable& table, Record
       const auto own =
           std::span(places).subspan(static_cast<std::size_t>(at - table.begin[range.first]), static_cast<std::size_t>(part));
       facts.fingerprint += keys.of_placed(file.first_sequence + static_cast<SequenceId>(record), own, type, values);
+      facts.loss_tokens += count_loss_tokens(table.column, type, values, part);
       values += part * info(type).bytes;
       count -= part;
       at += part;
     }
   });
-  if (holds_places(table.column)) facts.loss_tokens = static_cast<std::int64_t>(places.size());
   return facts;
 }
 
@@ -260,30 +260,41 @@ std::vector<ColumnFacts> run_column_pass(const std::vector<OpenedFile>& files, c
 
 namespace {
 
-/// The least of some places, or the greatest; `place` is that of those before, below 0 for none.
-void take_outermost(ValueType type, const std::byte* values, std::int64_t count, LossSide side, std::int64_t& place) {
-  visit_values(type, values, count, [&](auto typed) {
-    for (const auto value : typed) {
-      const auto found = static_cast<std::int64_t>(value);
-      if (place < 0 || (side == LossSide::start ? found < place : found > place)) place = found;
-    }
-  });
+/// Calls visit(record, place) for each token of the records in `range` that takes part in the loss by a column of listed tokens.
+template <class Visit>
+void for_each_listed_loss(const OpenedFile& file, const ColumnTable& table, RecordRange range, Visit visit) {
+  const ColumnTable& where = table_of_places(file, table.column);
+  const std::vector<std::int64_t> places = read_places(where, file.shard.record_begin, range.first, range.last, file.input.name);
+  for_each_record(file, table, range,
+                  [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
+                    const std::int64_t first = where.begin[record] - where.begin[range.first] + position;
+                    for (std::int64_t i = 0; i < count; ++i) {
+                      const std::byte* const value = values + i * info(type).bytes;
+                      if (count_loss_tokens(table.column, type, value, 1) > 0)
+                        visit(record, places[static_cast<std::size_t>(first + i)]);
+                    }
+                  });
 }
 
 /// loss_places() of the records in `range`.
 std::vector<std::uint32_t> places_in(const OpenedFile& file, const ColumnTable& table, RecordRange range, LossSide side) {
   constexpr std::int64_t kNowhere = -1;
   std::vector<std::int64_t> places(range.last - range.first, kNowhere);
-  const bool listed = holds_places(table.column);  // the values say where
-  for_each_record(file, table, range,
-                  [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
-                    std::int64_t& place = places[record - range.first];
-                    if (listed) return take_outermost(type, values, count, side, place);
-                    if (side == LossSide::start && place != kNowhere) return;
-                    const std::int64_t found = side == LossSide::start ? first_loss_token(table.column, type, values, count)
-                                                                       : last_loss_token(table.column, type, values, count);
-                    if (found >= 0) place = position + found;
-                  });
+  if (is_placed(table.column)) {
+    for_each_listed_loss(file, table, range, [&](std::size_t record, std::int64_t found) {
+      std::int64_t& place = places[record - range.first];
+      if (place == kNowhere || (side == LossSide::start ? found < place : found > place)) place = found;
+    });
+  } else {
+    for_each_record(file, table, range,
+                    [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
+                      std::int64_t& place = places[record - range.first];
+                      if (side == LossSide::start && place != kNowhere) return;
+                      const std::int64_t found = side == LossSide::start ? first_loss_token(table.column, type, values, count)
+                                                                         : last_loss_token(table.column, type, values, count);
+                      if (found >= 0) place = position + found;
+                    });
+  }
   std::vector<std::uint32_t> result(places.size(), SequenceIndex::kNoLoss);
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] == kNowhere) continue;
@@ -320,12 +331,23 @@ namespace {
 /// loss_counts() of the records in `range`.
 std::vector<std::int64_t> counts_in(const OpenedFile& file, const ColumnTable& table, RecordRange range, const LossPart& part) {
   std::vector<std::int64_t> counts(range.last - range.first);
+  const auto counted = [&](std::size_t record) {
+    const std::int64_t tokens = file.shard.record_begin[record + 1] - file.shard.record_begin[record];
+    const std::int64_t kept = part.tokens > 0 ? std::min(part.tokens, tokens) : tokens;
+    const std::int64_t begin = part.side == LossSide::end ? tokens - kept : 0;
+    return std::pair(begin, begin + kept);
+  };
+  if (is_placed(table.column)) {
+    for_each_listed_loss(file, table, range, [&](std::size_t record, std::int64_t place) {
+      const auto [begin, end] = counted(record);
+      counts[record - range.first] += begin <= place && place < end ? 1 : 0;
+    });
+    return counts;
+  }
   for_each_record(file, table, range,
                   [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
-                    const std::int64_t tokens = file.shard.record_begin[record + 1] - file.shard.record_begin[record];
-                    const std::int64_t kept = part.tokens > 0 ? std::min(part.tokens, tokens) : tokens;
-                    const std::int64_t begin = part.side == LossSide::end ? tokens - kept : 0;
-                    const std::int64_t first = std::max(position, begin), last = std::min(position + count, begin + kept);
+                    const auto [begin, end] = counted(record);
+                    const std::int64_t first = std::max(position, begin), last = std::min(position + count, end);
                     if (first >= last) return;
                     counts[record - range.first] +=
                         count_loss_tokens(table.column, type, values + (first - position) * info(type).bytes, last - first);
@@ -340,7 +362,9 @@ std::vector<std::int64_t> loss_counts(const std::vector<OpenedFile>& files, std:
   std::vector<std::int64_t> counts;
   for (const OpenedFile& file : files) {
     const ColumnTable& table = file.shard.columns[column];
-    if (table.values.file == nullptr && file.records() > 0 && file.shard.record_begin.back() > 0) return {};
+    // Lists of tokens are kept in any case; there may be none of them in a whole file.
+    const bool kept = table.values.file != nullptr || is_placed(table.column);
+    if (!kept && file.records() > 0 && file.shard.record_begin.back() > 0) return {};
     std::size_t next = 0;
     ordered_map(
         context.pool, default_in_flight(context.pool), context.stop, [&] { return next_range(file, table, next); },

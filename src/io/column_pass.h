@@ -25,13 +25,13 @@ std::vector<ColumnFacts> run_column_pass(const std::vector<OpenedFile>& files, c
 /// The dataset's columns with the types that hold all their values.
 std::vector<Column> columns_of(const std::vector<OpenedFile>& files, const std::vector<ColumnFacts>& facts);
 
-/// For every sequence the place of its loss (SequenceIndex::loss_place()) seen from `side`, by column number `column` of kind
-/// token. Reads it once more. \throws Error{limit} for a place of 2^32 - 1 or more
+/// For every sequence the place of its loss (SequenceIndex::loss_place()) seen from `side`, by column number `column`,
+/// the loss_column(). Reads it once more. \throws Error{limit} for a place of 2^32 - 1 or more
 std::vector<std::uint32_t> loss_places(const std::vector<OpenedFile>& files, std::size_t column, LossSide side,
                                        const RunContext& context);
 
-/// For every sequence the tokens of `part` that take part in the loss, by column number `column` of kind token. Reads it once
-/// more. Nothing when the values of some file were decoded and not kept.
+/// For every sequence the tokens of `part` that take part in the loss, by column number `column`, the loss_column(). Reads it
+/// once more. Nothing when the values of some file were decoded and not kept.
 std::vector<std::int64_t> loss_counts(const std::vector<OpenedFile>& files, std::size_t column, const LossPart& part,
                                       const RunContext& context);
 

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "base/wide.h"
+#include "core/column_values.h"
 #include "io/group_key_text.h"
 #include "io/json.h"
 #include "io/manifest_parts.h"
@@ -464,7 +465,9 @@ Manifest manifest_from_json(const std::string& text, const std::string& path) {
     const Json column = loss.at("column");
     manifest.loss_column = column.as_string();
     const bool is_there = std::any_of(manifest.columns.begin(), manifest.columns.end(), [&](const Column& carried) {
-      return carried.name == manifest.loss_column && (carried.kind == ColumnKind::token || holds_places(carried));
+      const bool tells = carried.kind == ColumnKind::token || holds_places(carried) ||
+                         (is_placed(carried) && carried.name == weights_of_positions(carried.places));
+      return carried.name == manifest.loss_column && tells;
     });
     if (!is_there) column.fail(fmt::format("'{}' is no column with a value for each token, or of tokens", manifest.loss_column));
     manifest.source_loss_tokens = read_count(loss, "source_tokens");

@@ -30,26 +30,43 @@ bool is_packed_dataset(const std::string& path) {
          fs::is_regular_file(fs::path(path) / kManifestName, ignored);
 }
 
-/// Where a list of tokens says which take part: how many each row has.
+constexpr std::int64_t kBlockValues = std::int64_t{1} << 20;  // read at once
+
+/// Where a list says which tokens take part: how many each row has.
 void add_listed_losses(const PackedDataset& dataset, const ManifestShard& shard, const Column& column,
                        std::vector<std::int64_t>& losses) {
-  const PackedArray array = dataset.open_array(shard, column.name + std::string(kOffsetsSuffix));
-  const std::vector<std::int64_t> values = read_offsets(array, shard.segments, dataset.open_array(shard, column.name).rows());
+  const PackedArray array = dataset.open_array(shard, column.name);
+  if (array.row_elements() != 1 || array.type() != column.type)
+    throw Error(ErrorCode::bad_data, "not a list of the column's values; shardpack verify tells more", array.path());
+  const std::vector<std::int64_t> offsets =
+      read_offsets(dataset.open_array(shard, column.name + std::string(kOffsetsSuffix)), shard.segments, array.rows());
   const std::vector<std::int64_t> rows = read_offsets(dataset.open_array(shard, "row_offsets"), shard.rows, shard.segments);
-  for (std::size_t row = 0; row + 1 < rows.size(); ++row)
-    losses.push_back(values[static_cast<std::size_t>(rows[row + 1])] - values[static_cast<std::size_t>(rows[row])]);
+  const auto begin_of = [&](std::size_t row) { return offsets[static_cast<std::size_t>(rows[row])]; };
+  ByteBuffer values;  // of some rows
+  for (std::size_t row = 0; row + 1 < rows.size();) {
+    const std::int64_t first = begin_of(row);
+    std::size_t end = row + 1;
+    while (end + 1 < rows.size() && begin_of(end + 1) - first <= kBlockValues) ++end;
+    const int bytes = info(column.type).bytes;
+    values.resize(static_cast<std::size_t>((begin_of(end) - first) * bytes));
+    if (!values.empty()) array.read_bytes(first, values);
+    for (; row < end; ++row) {
+      losses.push_back(count_loss_tokens(column, column.type, values.data() + (begin_of(row) - first) * bytes,
+                                         begin_of(row + 1) - begin_of(row)));
+    }
+  }
 }
 
 /// Appends the tokens of each row of a shard that take part in the loss: those that the trainer learns, where a preset hides
 /// some.
 void add_row_losses(const PackedDataset& dataset, const ManifestShard& shard, const RunContext& context,
                     std::vector<std::int64_t>& losses) {
-  constexpr std::int64_t kBlockValues = std::int64_t{1} << 20;
   const Manifest& manifest = dataset.manifest();
   const std::int64_t row_tokens = manifest.row_tokens, step = std::max<std::int64_t>(1, kBlockValues / row_tokens);
-  if (const int loss = loss_column(manifest.columns); dataset.has_array(shard, manifest.loss_column) && loss >= 0) {
-    const Column& column = manifest.columns[static_cast<std::size_t>(loss)];
-    if (holds_places(column)) return add_listed_losses(dataset, shard, column, losses);
+  if (const auto found = std::ranges::find(manifest.columns, manifest.loss_column, &Column::name);
+      found != manifest.columns.end() && dataset.has_array(shard, manifest.loss_column)) {
+    const Column& column = *found;
+    if (is_placed(column)) return add_listed_losses(dataset, shard, column, losses);
     const PackedArray array = dataset.open_array(shard, column.name);
     if (array.rows() != shard.rows || array.row_elements() != row_tokens || array.type() != column.type) {
       throw Error(ErrorCode::bad_data, "not a value for each slot; shardpack verify tells more", array.path());

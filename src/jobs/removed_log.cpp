@@ -39,8 +39,8 @@ struct Sums {
   std::array<std::int64_t, kRemovalCauses.size()> loss_tokens{};
 };
 
-/// What the removed tokens have of column number `places` and of those that go with it.
-void add_placed(const Chunk& chunk, const SequenceSource& source, const DatasetKeys& keys, std::size_t places, bool tell_loss,
+/// What the removed tokens have of column number `places` and of those that go with it. `loss`: the loss_column().
+void add_placed(const Chunk& chunk, const SequenceSource& source, const DatasetKeys& keys, std::size_t places, int loss,
                 Sums& sums) {
   std::vector<TokenRun> runs;
   for (const TokenRequest& request : chunk.requests) runs.push_back({request.sequence, request.first_token, request.tokens});
@@ -52,14 +52,13 @@ void add_placed(const Chunk& chunk, const SequenceSource& source, const DatasetK
     const ByteBuffer values = reader.read(c);
     for (std::size_t r = 0; r < runs.size(); ++r) {
       const std::int64_t first = reader.begin()[r], count = reader.begin()[r + 1] - first;
-      sums.fingerprint += keys.columns[c].of_placed(runs[r].sequence,
-                                                    all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)),
-                                                    column.type, values.data() + first * info(column.type).bytes);
+      const std::byte* const own = values.data() + first * info(column.type).bytes;
+      sums.fingerprint += keys.columns[c].of_placed(
+          runs[r].sequence, all.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count)), column.type, own);
+      if (static_cast<int>(c) == loss)
+        sums.loss_tokens[static_cast<std::size_t>(chunk.causes[r])] += count_loss_tokens(column, column.type, own, count);
     }
   }
-  if (!tell_loss) return;
-  for (std::size_t r = 0; r < runs.size(); ++r)
-    sums.loss_tokens[static_cast<std::size_t>(chunk.causes[r])] += reader.begin()[r + 1] - reader.begin()[r];
 }
 
 Sums sums_of(const Chunk& chunk, const SequenceSource& source, const DatasetKeys& keys) {
@@ -80,7 +79,7 @@ Sums sums_of(const Chunk& chunk, const SequenceSource& source, const DatasetKeys
     const Column& column = columns[c];
     const int bytes = info(column.type).bytes;
     if (is_placed(column)) {
-      if (holds_places(column)) add_placed(chunk, source, keys, c, static_cast<int>(c) == loss, sums);
+      if (holds_places(column)) add_placed(chunk, source, keys, c, loss, sums);
       continue;
     }
     if (column.kind != ColumnKind::token) {

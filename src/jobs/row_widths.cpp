@@ -59,16 +59,14 @@ class MaskedTokens {
   void read(std::vector<TokenRun>& runs, std::vector<std::size_t>& numbers, std::vector<std::int64_t>& counts) const {
     if (runs.empty()) return;
     const PlacedReader reader(source_, *places_, runs);
-    std::vector<bool> counted(reader.places().size(), true);
-    if (weights_) {
-      const ByteBuffer weights = reader.read(*weights_);
-      visit_values(source_.columns()[*weights_].type, weights.data(), static_cast<std::int64_t>(counted.size()),
-                   [&](auto values) {
-                     for (std::size_t i = 0; i < values.size(); ++i) counted[i] = values[i] != 0;
-                   });
+    const std::size_t tells = weights_.value_or(*places_);
+    const Column& column = source_.columns()[tells];
+    const ByteBuffer values = reader.read(tells);
+    for (std::size_t r = 0; r < runs.size(); ++r) {
+      const std::int64_t first = reader.begin()[r];
+      counts[numbers[r]] =
+          count_loss_tokens(column, column.type, values.data() + first * info(column.type).bytes, reader.begin()[r + 1] - first);
     }
-    for (std::size_t r = 0; r < runs.size(); ++r)
-      counts[numbers[r]] = std::count(counted.begin() + reader.begin()[r], counted.begin() + reader.begin()[r + 1], true);
     runs.clear();
     numbers.clear();
   }

@@ -16,9 +16,8 @@ class PlacedColumns {
   PlacedColumns(const StoredRows& rows, const RowRules& rules) : rows_(rows), rules_(rules) {}
 
   /// Read of which tokens of its sequence the values are that segment number `segment` of the block has of column number
-  /// `column`. \param ordinal  the segment's number in its row, for issues  \param token_0  slot of the row that the sequence's first
-  /// token has, or would have
-  /// \return what is wrong with them; "" for nothing
+  /// `column`. \param ordinal  the segment's number in its row, for issues  \param token_0  slot of the row that the sequence's
+  /// first token has, or would have \return what is wrong with them; "" for nothing
   std::string read(std::size_t column, std::size_t segment, std::size_t ordinal, std::int64_t token_0, const PlacedPiece& piece);
 
   /// After that.

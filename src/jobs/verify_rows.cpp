@@ -333,7 +333,10 @@ class RowCheck {
       const bool are_places = holds_places(rules_.columns[number]);
       result_.facts.fingerprint +=
           are_places ? recount.of_placed(piece.sequence, places, places) : recount.of_placed(piece.sequence, places, own);
-      if (rules_.columns[number].name == rules_.loss_column) result_.facts.loss_tokens += std::ssize(places);
+      if (rules_.columns[number].name == rules_.loss_column) {  // weights, of which 0 counts for nothing; else the places
+        result_.facts.loss_tokens +=
+            are_places ? std::ssize(places) : std::ranges::count_if(own, [](Value weight) { return weight != Value{0}; });
+      }
     }
   }
 

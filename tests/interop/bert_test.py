@@ -318,6 +318,101 @@ def arrays(folder):
     run(TOOL, "scan", folder / "filled")  # which carries no lists
 
 
+def weights(folder):
+    """An entry counts as a loss token where its weight is not 0, whatever the weights are stored as, wherever it is asked: of the
+    sources, of the rows, of what was removed, for --drop-unlabeled, and of batches of rows."""
+    draw, records = random.Random(12), []
+    for record in make_records(120, 11, longest=100):
+        record = filled(record, 110, 18)
+        places = list(range(110))
+        draw.shuffle(places)  # padding comes anywhere
+        order = sorted(range(110), key=lambda i: places[i] if not record["attention_mask"][i] else i)
+        for name in ("input_ids", "token_type_ids", "attention_mask"):
+            record[name] = [record[name][i] for i in order]
+        record["masked_lm_positions"] = [order.index(place) for place in record["masked_lm_positions"]]
+        record["attention_mask"][record["masked_lm_positions"][0]] = draw.randrange(2)  # and over some masked tokens
+        share = draw.choice([0, 0, 0.3, 1])  # of those that count
+        record["masked_lm_weights"] = [draw.choice([1.0, -0.5, 2.0]) if weight and draw.random() < share else draw.choice([0.0, -0.0])
+                                       for weight in record["masked_lm_weights"]]
+        records.append(record)
+    tokens = [sum(record["attention_mask"]) for record in records]
+
+    def counted(number, first=0, count=1000, padding=False):
+        record, mask = records[number], records[number]["attention_mask"]
+        entries = [place for place, weight in zip(record["masked_lm_positions"], record["masked_lm_weights"]) if weight != 0]
+        if padding:
+            return sum(not mask[place] for place in entries)
+        return sum(mask[place] and first <= sum(mask[:place]) < first + count for place in entries)
+
+    all_counted = sum(map(counted, range(len(records))))
+    in_padding = sum(counted(number, padding=True) for number in range(len(records)))
+    assert all_counted and in_padding
+    inputs = [write_jsonl(folder / "lines" / "a.jsonl", records), write_arrays(folder / "arrays", records)]
+    try:
+        import pyarrow as pa
+        import pyarrow.feather
+        import pyarrow.parquet
+        table = pa.Table.from_pylist(records)
+        for halves in (False, True):
+            if halves:
+                at = table.column_names.index("masked_lm_weights")
+                import numpy as np
+                values = pa.array(np.array([weight for record in records for weight in record["masked_lm_weights"]], np.float16))
+                lists = pa.FixedSizeListArray.from_arrays(values, 18)
+                table = table.set_column(at, "masked_lm_weights", lists)
+            for name in ("uncompressed", "lz4"):
+                inputs.append(folder / f"{halves}-{name}.feather")
+                pyarrow.feather.write_feather(table, inputs[-1], compression=name, chunksize=50)
+        inputs.append(folder / "a.parquet")
+        pyarrow.parquet.write_table(pa.Table.from_pylist(records), inputs[-1], row_group_size=50)
+    except ModuleNotFoundError:
+        pass
+
+    positions = ["--positions-columns", "masked_lm_positions", "-q"]
+    policies = [["-L", 128], ["-L", 40, "--overlong", "truncate"], ["-L", 40, "--overlong", "truncate", "--truncate-side", "start"],
+                ["-L", 40, "--overlong", "split", "--split-min-tokens", "9"], ["-L", 60, "--overlong", "drop"],
+                ["-L", 40, "--packer", "concat", "--prepend-bos", "--bos-id", 5]]
+    for policy in policies:
+        for drop in ([], ["--drop-unlabeled"]):
+            manifests = []
+            for number, source in enumerate(inputs):
+                out = folder / "out"
+                run(TOOL, "pack", source, "-o", out, "--force", *positions, *policy, *drop)
+                run(TOOL, "verify", out, "--against", source)
+                manifests.append(json.loads((out / "manifest.json").read_text()))
+                for key in ("loss", "removed", "fingerprint"):
+                    assert manifests[-1][key] == manifests[0][key], (source, policy, drop)
+            manifest = manifests[0]
+            members = [member for *_, rows in shards_of(out) for row in rows for member in row]
+            assert manifest["loss"] == {"column": "masked_lm_weights", "source_tokens": all_counted,
+                                        "tokens": sum(counted(number, first, count) for number, first, count, _ in members)}
+            removed = collections.Counter(padding=in_padding)
+            lines = (out / "removed.csv").read_text().splitlines()[1:] if (out / "removed.csv").exists() else []
+            for line in lines:
+                _, number, first, count, cause = line.split(",")
+                removed[cause] += counted(int(number), int(first), int(count))
+            assert {cause: count["loss_tokens"] for cause, count in manifest["removed"].items() if count["loss_tokens"]} == {
+                cause: count for cause, count in removed.items() if count}, policy
+            there = {number for number, *_ in members}
+            if not drop:
+                continue
+            if "truncate" in policy:
+                kept = lambda number: (tokens[number] - 40 if "start" in policy else 0, 40)
+                assert there == {number for number in range(len(records)) if counted(number, max(0, kept(number)[0]), 40)}
+            elif "split" not in policy and "drop" not in policy:
+                assert there == {number for number in range(len(records)) if counted(number)}
+            assert manifest["removed"]["unlabeled"]["sequences"] > 10
+    # Rows of a packed dataset are counted by what they hold.
+    run(TOOL, "batch", folder / "out", "-o", folder / "rows", "--batch-size", 1, "--world", 1)
+    assert json.loads((folder / "rows" / "manifest.json").read_text())["label_tokens"] == manifest["loss"]["tokens"]
+    run(TOOL, "verify", folder / "rows", "--against", folder / "out")
+    # Nothing is taken for granted: a weight that is changed, with the hash made to match, is found.
+    file = next((folder / "out").glob("shard-*/masked_lm_weights.npy"))
+    stored = bytearray(file.read_bytes())
+    file.write_bytes(stored[:-4] + struct.pack("<f", 1.0 if stored[-4:] == bytes(4) else 0.0))
+    assert "loss tokens, the manifest says" in run(TOOL, "verify", folder / "out", expect=1)
+
+
 def partners(folder):
     """Lists that go with the positions by their name or by equal lengths are cut with them; others stay whole."""
     records = make_records(60, 7, longest=120)
@@ -384,7 +479,7 @@ def refusals(folder):
 def main():
     with tempfile.TemporaryDirectory() as name:
         try:
-            {case.__name__: case for case in (fields, cuts, native, formats_agree, arrays, partners, refusals)}[CASE](pathlib.Path(name))
+            {case.__name__: case for case in (fields, cuts, native, formats_agree, arrays, weights, partners, refusals)}[CASE](pathlib.Path(name))
         except ModuleNotFoundError as missing:
             print(f"skipped: {missing}")
             sys.exit(77)

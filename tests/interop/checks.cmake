@@ -51,7 +51,7 @@ endforeach()
 # What users of packed data have hit elsewhere: tests/cases.md.
 add_test(NAME interop_cases COMMAND ${python_of_arrow} ${interop}/cases_test.py $<TARGET_FILE:shardpack_tool>)
 
-foreach(case fields cuts native formats_agree arrays partners refusals)
+foreach(case fields cuts native formats_agree arrays weights partners refusals)
   add_test(NAME interop_bert_${case} COMMAND ${python_of_arrow} ${interop}/bert_test.py $<TARGET_FILE:shardpack_tool> ${case})
   set_tests_properties(interop_bert_${case} PROPERTIES SKIP_RETURN_CODE 77)
 endforeach()

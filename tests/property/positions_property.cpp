@@ -25,6 +25,10 @@ namespace {
 struct Record {
   std::vector<std::uint32_t> ids;
   std::vector<std::int64_t> positions, values;  // in any order, some of them twice
+  std::vector<double> weights;
+
+  /// Of entry `i`; `weighted`: what tells is whether its weight is 0.
+  bool counts(std::size_t i, bool weighted) const { return !weighted || weights[i] != 0; }
 };
 
 Record any_record() {
@@ -37,6 +41,8 @@ Record any_record() {
   record.positions = *rc::gen::container<std::vector<std::int64_t>>(
       *rc::gen::inRange<std::size_t>(0, 9), rc::gen::inRange<std::int64_t>(0, static_cast<std::int64_t>(tokens)));
   for (std::size_t i = 0; i < record.positions.size(); ++i) record.values.push_back(*rc::gen::inRange<std::int64_t>(-5, 70'000));
+  for (std::size_t i = 0; i < record.positions.size(); ++i)
+    record.weights.push_back(*rc::gen::element<double>(0, 0, 1, -1, 0.25));
   return record;
 }
 
@@ -118,15 +124,18 @@ TEST_CASE("values that belong to tokens go where their tokens go") {
     const TempFolder folder;
     std::vector<Record> records(*rc::gen::inRange<std::size_t>(1, 20));
     std::string lines;
-    std::int64_t all = 0;
+    const bool weighted = *rc::gen::arbitrary<bool>();
+    std::int64_t all = 0;  // that take part in the loss
     for (Record& record : records) {
       record = any_record();
-      all += std::ssize(record.positions);
-      lines += fmt::format("{{\"input_ids\":{},\"mark_positions\":{},\"mark_values\":{}}}\n", json_list(record.ids),
-                           json_list(record.positions), json_list(record.values));
+      for (std::size_t i = 0; i < record.positions.size(); ++i) all += record.counts(i, weighted) ? 1 : 0;
+      lines += fmt::format("{{\"input_ids\":{},\"mark_positions\":{},\"mark_values\":{}{}}}\n", json_list(record.ids),
+                           json_list(record.positions), json_list(record.values),
+                           weighted ? ",\"mark_weights\":" + json_list(record.weights) : "");
     }
     const std::string input = folder.write("a.jsonl", lines), out = folder.path("packed");
-    const Manifest manifest = pack({input}, out, any_options(), context).manifest;
+    const PackOptions options = any_options();
+    const Manifest manifest = pack({input}, out, options, context).manifest;
     const VerifyResult verdict = verify(out, {.against = {input}}, context);
     if (!verdict.ok()) RC_FAIL(verdict.issues.front().message);
 
@@ -134,18 +143,25 @@ TEST_CASE("values that belong to tokens go where their tokens go") {
     for (const Record& record : records) there.emplace_back(record.ids.size());
     std::vector<Mark> marks = packed_marks(PackedDataset(out), records, there);
     std::vector<Mark> expected;
+    std::int64_t packed = 0;
     for (std::size_t r = 0; r < records.size(); ++r) {
       RC_ASSERT(std::ranges::all_of(there[r], [](int times) { return times <= 1; }));
+      std::int64_t counted = 0;
       for (std::size_t i = 0; i < records[r].positions.size(); ++i) {
         const std::int64_t place = records[r].positions[i];
-        if (there[r][static_cast<std::size_t>(place)] == 1)
-          expected.emplace_back(static_cast<std::int64_t>(r), place, records[r].values[i]);
+        if (there[r][static_cast<std::size_t>(place)] == 0) continue;
+        expected.emplace_back(static_cast<std::int64_t>(r), place, records[r].values[i]);
+        counted += records[r].counts(i, weighted) ? 1 : 0;
       }
+      packed += counted;
+      const bool any = std::ranges::find(there[r], 1) != there[r].end();
+      if (options.policy.drop_unlabeled && options.tail != Tail::drop) RC_ASSERT(!any || counted > 0);
     }
     std::ranges::sort(marks);
     std::ranges::sort(expected);
     RC_ASSERT(marks == expected);
-    RC_ASSERT(manifest.loss_tokens == std::ssize(marks));
+    RC_ASSERT(manifest.loss_column == (weighted ? "mark_weights" : "mark_positions"));
+    RC_ASSERT(manifest.loss_tokens == packed);
     std::int64_t removed = 0;
     for (const RemovedCount& count : manifest.removed) removed += count.loss_tokens;
     RC_ASSERT(manifest.loss_tokens + removed == all);

@@ -173,7 +173,6 @@ class RunReader {
       result.stays.push_back(now >= 0 ? 1 : 0);
       if (now >= 0) result.kept.push_back(now);
     }
-    if (static_cast<int>(where) == loss_) run_.padding.loss_tokens += std::ssize(result.places) - std::ssize(result.kept);
     return result;
   }
 
@@ -194,13 +193,16 @@ class RunReader {
         const auto bytes = std::as_bytes(std::span(&place, 1)).first(width);
         values.stored.insert(values.stored.end(), bytes.begin(), bytes.end());
       }
-      return;
     }
     for (std::int64_t begin = 0; begin < entries.count;) {
       std::int64_t end = begin;
       while (end < entries.count && places.stays[static_cast<std::size_t>(end)] == places.stays[static_cast<std::size_t>(begin)])
         ++end;
-      if (places.stays[static_cast<std::size_t>(begin)] != 0) take_entries(list, entries.begin + begin, end - begin, values);
+      if (places.stays[static_cast<std::size_t>(begin)] == 0) {
+        count_lost_loss(c, list, entries.begin + begin, end - begin);
+      } else if (c != where) {
+        take_entries(list, entries.begin + begin, end - begin, values);
+      }
       begin = end;
     }
   }
@@ -213,10 +215,15 @@ class RunReader {
 
   /// Tokens of padding that would have taken part in the loss.
   void count_lost_loss(std::size_t c, const ListColumn& list, std::int64_t begin, std::int64_t count) {
-    if (count == 0 || static_cast<int>(c) != loss_ || list.value_type() == ValueType::f16) return;
+    if (count == 0 || static_cast<int>(c) != loss_) return;
     std::vector<std::byte> stored;
     list.read_stored(begin, count, stored);
-    run_.padding.loss_tokens += count_loss_tokens(carried_[c], list.value_type(), stored.data(), count);
+    ValueType type = list.value_type();
+    if (type == ValueType::f16) {  // a number where some bit but the sign is set
+      type = ValueType::u16;
+      for (std::size_t i = 1; i < stored.size(); i += 2) stored[i] &= std::byte{0x7F};
+    }
+    run_.padding.loss_tokens += count_loss_tokens(carried_[c], type, stored.data(), count);
   }
 
   static void append_kept(std::vector<RecordRun::Kept>& kept, std::int64_t begin, std::int64_t count) {

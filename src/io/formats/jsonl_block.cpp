@@ -14,22 +14,13 @@ double exact_fraction(std::int64_t whole) {
   return fraction;
 }
 
-/// Keep of `values` from `first` on those whose mask is not 0. \return those left out that take part in the loss
 template <class Value>
-std::int64_t keep_values(const Column& column, std::vector<Value>& values, ValueType type, std::size_t first,
-                         const std::vector<std::uint8_t>& mask) {
-  std::int64_t lost = 0;
+void keep_values(std::vector<Value>& values, std::size_t first, const std::vector<std::uint8_t>& mask) {
   std::size_t kept = first;
   for (std::size_t i = 0; i < mask.size(); ++i) {
-    const Value& value = values[first + i];
-    if (mask[i] != 0) {
-      values[kept++] = value;
-    } else if (is_loss_column(column)) {
-      lost += count_loss_tokens(column, type, reinterpret_cast<const std::byte*>(&value), 1);
-    }
+    if (mask[i] != 0) values[kept++] = values[first + i];
   }
   values.resize(kept);
-  return lost;
 }
 
 }  // namespace
@@ -63,9 +54,20 @@ void JsonlColumn::resize(std::size_t size) {
   }
 }
 
-std::int64_t JsonlColumn::keep_masked(const Column& column, std::size_t first, const std::vector<std::uint8_t>& mask) {
-  return fractional_ ? keep_values(column, fractions_, ValueType::f64, first, mask)
-                     : keep_values(column, whole_, ValueType::i64, first, mask);
+void JsonlColumn::keep_masked(std::size_t first, const std::vector<std::uint8_t>& mask) {
+  fractional_ ? keep_values(fractions_, first, mask) : keep_values(whole_, first, mask);
+}
+
+std::int64_t JsonlColumn::count_masked_loss(const Column& column, std::size_t first,
+                                            const std::vector<std::uint8_t>& mask) const {
+  const auto lost_of = [&](ValueType stored, const auto& values) {
+    std::int64_t lost = 0;
+    for (std::size_t i = 0; i < mask.size(); ++i) {
+      if (mask[i] == 0) lost += count_loss_tokens(column, stored, reinterpret_cast<const std::byte*>(&values[first + i]), 1);
+    }
+    return lost;
+  };
+  return fractional_ ? lost_of(ValueType::f64, fractions_) : lost_of(ValueType::i64, whole_);
 }
 
 void JsonlColumn::settle(ColumnKind kind) {

@@ -48,8 +48,10 @@ class JsonlColumn {
   std::size_t size() const { return fractional_ ? fractions_.size() : whole_.size() + text_.size(); }
   void resize(std::size_t size);
 
-  /// Keep of the values from `first` on those whose mask is not 0. \return those left out that take part in the loss
-  std::int64_t keep_masked(const Column& column, std::size_t first, const std::vector<std::uint8_t>& mask);
+  /// Keep of the values from `first` on those whose mask is not 0.
+  void keep_masked(std::size_t first, const std::vector<std::uint8_t>& mask);
+  /// Those that it leaves out and that take part in the loss by `column`, which these are the values of.
+  std::int64_t count_masked_loss(const Column& column, std::size_t first, const std::vector<std::uint8_t>& mask) const;
 
   /// The values in the narrowest type that packed rows have, for the spool.
   void settle(ColumnKind kind);

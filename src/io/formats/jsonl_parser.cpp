@@ -440,10 +440,16 @@ class BlockParser {
     ids.resize(kept);
     for (std::size_t c = 0; c < carried_.size(); ++c) {
       if (holds_places(carried_[c])) remove_placed(c);
-      if (carried_[c].kind != ColumnKind::token) continue;
-      const std::int64_t lost = result_.columns[c].keep_masked(carried_[c], states_[c].first, mask_);
-      if (static_cast<int>(c) == loss_) result_.padding.loss_tokens += lost;
+      if (carried_[c].kind == ColumnKind::token) keep_masked(c, mask_);
     }
+  }
+
+  /// Of column `c`, what belongs to the line; what goes is counted where it tells the loss.
+  void keep_masked(std::size_t c, const std::vector<std::uint8_t>& mask) {
+    JsonlColumn& column = result_.columns[c];
+    if (static_cast<int>(c) == loss_)
+      result_.padding.loss_tokens += column.count_masked_loss(carried_[c], states_[c].first, mask);
+    column.keep_masked(states_[c].first, mask);
   }
 
   /// Takes the positions out whose mask is 0, and what goes with them; the others count what is left.
@@ -459,10 +465,9 @@ class BlockParser {
     }
     for (std::size_t c = 0; c < carried_.size(); ++c) {
       if (carried_[c].places != carried_[where].name) continue;
-      result_.columns[c].keep_masked(carried_[c], states_[c].first, keep);
+      keep_masked(c, keep);
       result_.columns[c].lengths.back() = static_cast<std::int64_t>(result_.columns[c].size() - states_[c].first);
     }
-    if (static_cast<int>(where) == loss_) result_.padding.loss_tokens += std::count(keep.begin(), keep.end(), std::uint8_t{0});
   }
 
   void check(simdjson::error_code error) const {

@@ -246,10 +246,9 @@ class PlacedMasking {
     type_ = where().values.stretches.empty() ? ValueType::u8 : where().values.stretches.front().type;
   }
 
-  bool is_loss(int loss) const { return loss >= 0 && static_cast<std::size_t>(loss) == places_; }
-
-  /// \return the values that went with their tokens
-  std::int64_t take_record(std::size_t record, const std::vector<std::uint8_t>& keep) {
+  /// \param loss  the column that tells the loss; may be none of these, or -1
+  /// \return the tokens that went and took part in the loss by it
+  std::int64_t take_record(std::size_t record, const std::vector<std::uint8_t>& keep, int loss) {
     for (const std::size_t c : numbers_) check_equal_lists(shard_.columns[c], where(), record, record + 1, shown());
     const std::vector<std::int64_t> places = read_places(where(), record_begin_, record, record + 1, shown());
     std::vector<std::int64_t> anew(keep.size());
@@ -269,7 +268,19 @@ class PlacedMasking {
     }
     begin_.push_back(begin_.back() + kept);
     if (std::ssize(pending_) >= kPendingBytes) flush();
-    return std::ssize(places) - kept;
+    const bool tells = std::find(numbers_.begin(), numbers_.end(), static_cast<std::size_t>(loss)) != numbers_.end();
+    if (!tells || kept == std::ssize(places)) return 0;
+    const ColumnTable& table = shard_.columns[static_cast<std::size_t>(loss)];
+    std::int64_t lost = 0;
+    std::size_t entry = 0;
+    table.values.for_each_run(table.begin[record], std::ssize(places),
+                              [&](ValueType type, const std::byte* values, std::int64_t run) {
+                                for (std::int64_t i = 0; i < run; ++i, ++entry) {
+                                  if (!stays(entry))
+                                    lost += count_loss_tokens(table.column, type, values + i * info(type).bytes, 1);
+                                }
+                              });
+    return lost;
   }
 
   /// Give what is left to the columns.
@@ -349,10 +360,7 @@ class Masking {
       const std::int64_t first = old_end_, end = shard_.record_begin[record + 1];
       read(mask, first, end - first, keep);
       take_record(first, keep);
-      for (PlacedMasking& placed : placed_) {
-        const std::int64_t gone = placed.take_record(record, keep);
-        if (placed.is_loss(loss_)) shard_.padding.loss_tokens += gone;
-      }
+      for (PlacedMasking& placed : placed_) shard_.padding.loss_tokens += placed.take_record(record, keep, loss_);
       old_end_ = end;
       shard_.record_begin[record + 1] = kept_ids_.tokens;
     }

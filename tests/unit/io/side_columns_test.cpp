@@ -250,12 +250,48 @@ TEST_CASE("arrays of positions go with their tokens, and nothing is guessed of w
   folder.write("a.masked_weights.npy", npy_file<float>("<f4", {3, 2}, {1, 1, 1, 0, 1, 0}));
   CHECK(lists_of<std::int32_t>(*opener.open({path}, options).source, 1) ==
         Lists{{0, 2}, {0}, {0, 0}});  // token 0 of record 1 is gone
+  CHECK(opener.open({path}, options).loss_tokens ==
+        4);  // of records 0 and 1 two and none: that of record 1 that stays has weight 0
+  CHECK(opener.open({path}, options).padding.loss_tokens == 0);
   folder.write("a.masked_positions.npy", npy_file<std::uint8_t>("|u1", {3, 2}, {0, 2, 1, 4, 0, 0}));
   refused("a.npy: record 1: masked_positions[1] is 4; it is a position in a sequence of 4 tokens");
   folder.write("a.masked_positions.npy", npy_file<float>("<f4", {3, 2}, {0, 2, 1, 3, 0, 0}));
   refused("holds floating-point numbers; positions are whole numbers");
   folder.write("a.masked_positions.npy", npy_file<std::uint8_t>("|u1", {3, 3}, {0, 1, 2, 1, 2, 3, 0, 1, 2}));
   refused("masked_ids has 2 values for 3 of masked_positions");
+}
+
+TEST_CASE("loss tokens that a list tells are found and counted by their places, whatever their order") {
+  const TempFolder folder;
+  ShardOpener opener;
+  ReadOptions options;
+  options.positions_columns = {"masked_positions"};
+  const std::string lines = folder.write(
+      "a.jsonl",
+      "{\"input_ids\":[1,2,3,4],\"masked_positions\":[3,0,1],\"masked_ids\":[10,11,12],\"masked_weights\":[1,0.5,0]}\n"
+      "{\"input_ids\":[5,6,7],\"masked_positions\":[1],\"masked_ids\":[13],\"masked_weights\":[0]}\n"
+      "{\"input_ids\":[],\"masked_positions\":[],\"masked_ids\":[],\"masked_weights\":[]}\n"
+      "{\"input_ids\":[8,9,8],\"masked_positions\":[2,1],\"masked_ids\":[14,15],\"masked_weights\":[-1,1]}\n");
+  const std::string empty =
+      folder.write("b.jsonl", "{\"input_ids\":[1],\"masked_positions\":[],\"masked_ids\":[],\"masked_weights\":[]}\n");
+  const auto counts = [&](const LossPart& part) {
+    return opener.open({lines, empty}, options, {.random_access = false, .loss_counts = part}).loss_counts;
+  };
+  CHECK(counts({}) == std::vector<std::int64_t>{2, 0, 0, 2, 0});
+  CHECK(counts({2, LossSide::start}) == std::vector<std::int64_t>{1, 0, 0, 1, 0});
+  CHECK(counts({2, LossSide::end}) == std::vector<std::int64_t>{1, 0, 0, 2, 0});
+  constexpr std::uint32_t kNone = SequenceIndex::kNoLoss;
+  const auto places = [&](LossSide side) {
+    const ScannedSource scanned = opener.open({lines, empty}, options, {.loss_places = side});
+    std::vector<std::uint32_t> found;
+    for (SequenceId s = 0; s < scanned.source->index().sequences(); ++s) found.push_back(scanned.source->index().loss_place(s));
+    return found;
+  };
+  CHECK(places(LossSide::start) == std::vector<std::uint32_t>{0, kNone, kNone, 1, kNone});
+  CHECK(places(LossSide::end) == std::vector<std::uint32_t>{0, kNone, kNone, 0, kNone});
+  options.columns = parse_column_choice("masked_positions,masked_ids");  // without weights every position counts
+  CHECK(opener.open({lines, empty}, options).loss_tokens == 6);
+  CHECK(counts({2, LossSide::start}) == std::vector<std::int64_t>{2, 1, 0, 1, 0});
 }
 
 TEST_CASE("lists that go with positions stay lists where they are as long as the rows of ids") {
