@@ -23,19 +23,30 @@ struct Assignment {
   }
 };
 
-/// balanced: whole steps of rows that cost alike, shuffled (row_balance.h).
-enum class RowOrder : std::uint8_t { shuffled, by_strategy, input, balanced };
+/// shuffled: over the whole partition. windowed: rows are made of items that lie near each other in the input as far as the plan
+/// allows, and are shuffled within windows, so that the tokens of a window are read in one go; for trainers that shuffle rows
+/// anyway. balanced: whole steps of rows that cost alike, shuffled (row_balance.h).
+enum class RowOrder : std::uint8_t { shuffled, windowed, by_strategy, input, balanced };
+
+/// Slots of a window, at the most: enough that most lengths of a strategy are found in it, and 8 MiB of 32-bit ids.
+inline constexpr std::int64_t kWindowSlots = std::int64_t{1} << 21;
+
+/// Windows that `rows` rows are cut into by RowOrder::windowed, of equal size but for a row.
+std::int64_t window_count(std::int64_t rows, Length row_tokens);
 
 struct AssignOptions {
   std::uint64_t seed = 0;
   std::int32_t partition = 0;  ///< selects the stream of random numbers
   RowOrder order = RowOrder::shuffled;
+  bool ordered = true;          ///< false: items are drawn as the order asks, but rows stay by strategy, for order_rows()
   std::int64_t first_item = 0;  ///< items of the partition that other calls place, before these: moves on in the same stream
+  Length row_tokens = 0;        ///< windowed: slots of a row
   TrainingShape shape = {};     ///< balanced: how rows are consumed
   std::int64_t first_row = 0;   ///< balanced: rows of the dataset before the partition's
 };
 
-/// Fill a plan's rows with items: among items of equal slots the draw is a seeded shuffle, then rows are ordered.
+/// Fill a plan's rows with items: among items of equal slots the draw is a seeded shuffle (windowed: one in each window), then
+/// rows are ordered.
 /// \throws Error{internal} when the plan is not an exact cover of the items. Pure; O(items + strategy entries).
 Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options);
 

@@ -94,7 +94,7 @@ struct PackOptions {
   PackerOptions packing;
   std::string plan;  ///< a plan, or a folder with one for each partition, to be used instead of planning; empty = plan
   std::uint64_t seed = 0;
-  std::optional<RowOrder> order;   ///< default: shuffled; input for the input-order packers
+  std::optional<RowOrder> order;   ///< default: input for the input-order packers, windowed for a preset whose trainer shuffles
   TrainingShape shape;             ///< how the rows will be consumed: steps of balanced rows, and what the result tells of steps
   bool balance_attention = false;  ///< exchange items between rows, so that rows cost alike
   std::string preset = "native";

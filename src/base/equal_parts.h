@@ -12,4 +12,9 @@ inline std::int64_t part_begin(std::int64_t count, std::int64_t part, std::int64
   return count / parts * part + checked_mul(count % parts, part, "the parts") / parts;
 }
 
+/// The part that thing number `place` of `count` is in: the last that begins at it or before. \throws Error{limit}
+inline std::int64_t part_of(std::int64_t count, std::int64_t place, std::int64_t parts) {
+  return (checked_mul(place + 1, parts, "the parts") - 1) / count;
+}
+
 }  // namespace shardpack

@@ -694,9 +694,10 @@ constexpr Option kOptions[] = {
     {"--no-derived", nullptr, nullptr, Section::output, kPack, kNone, Kind::plain,
      "leave out segment and position ids, which follow from the lengths",
      [](S& s, const V& v) { s.pack.derived = !on(v); }},
-    {"--order", "shuffled|by-strategy|input|balanced", nullptr, Section::output, kPack, kNone, Kind::plain,
-     "order of rows within a partition; balanced: steps of --world x --accumulation x --micro-batch rows of near-equal attention cost, "
-     "shuffled; default shuffled, and input for sequential and concat",
+    {"--order", "shuffled|windowed|by-strategy|input|balanced", nullptr, Section::output, kPack, kNone, Kind::plain,
+     "order of rows within a partition; windowed: rows of sequences that lie near each other, shuffled within windows of 2 Mi slots, "
+     "which reads the inputs in their order; balanced: steps of --world x --accumulation x --micro-batch rows of near-equal attention "
+     "cost, shuffled; default shuffled, windowed for presets whose trainer shuffles rows, and input for sequential and concat",
      [](S& s, const V& v) { s.pack.order = static_cast<RowOrder>(choice(v)); }},
     {"--balance", "none|attention", "none", Section::output, kPack, kNone, Kind::plain,
      "attention: exchange sets of segments of equal length between rows, so that rows of the same fill cost alike in any order",

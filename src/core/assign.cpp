@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "base/checked.h"
+#include "base/equal_parts.h"
 #include "base/rng.h"
 #include "shardpack/row_balance.h"
 
@@ -61,21 +62,112 @@ std::vector<Place> places_of(const PackingPlan& plan, const Classes& classes) {
   ensure(std::equal(next.begin(), next.end() - 1, classes.begin.begin() + 1), "the plan leaves items out");
   return places;
 }
+
+/// Every row, by strategy: where it is in the plan.
+struct PlannedRows {
+  std::vector<std::int32_t> strategy, row_of_strategy;
+};
+
+PlannedRows planned_rows(const PackingPlan& plan) {
+  PlannedRows rows;
+  rows.strategy.reserve(static_cast<std::size_t>(plan.rows()));
+  rows.row_of_strategy.reserve(static_cast<std::size_t>(plan.rows()));
+  for (std::size_t s = 0; s < plan.count.size(); ++s) {
+    rows.strategy.insert(rows.strategy.end(), static_cast<std::size_t>(plan.count[s]), static_cast<std::int32_t>(s));
+    for (std::int64_t row = 0; row < plan.count[s]; ++row) rows.row_of_strategy.push_back(static_cast<std::int32_t>(row));
+  }
+  return rows;
+}
+
+/// The first item of each window of `windows`, which are of equal slots, and at the end the number of items.
+std::vector<std::int32_t> window_begins(const std::vector<Item>& items, std::int64_t windows) {
+  std::int64_t total = 0;
+  for (const Item& item : items) total += item.slots;
+  std::vector<std::int32_t> begins;
+  std::int64_t before = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    while (std::ssize(begins) < windows && before >= part_begin(total, std::ssize(begins), windows))
+      begins.push_back(static_cast<std::int32_t>(i));
+    before += items[i].slots;
+  }
+  begins.resize(static_cast<std::size_t>(windows) + 1, static_cast<std::int32_t>(items.size()));
+  return begins;
+}
+
+/// Put the members of each class into the order in which the plan's places take them, so that rows find what they need near each
+/// other. Rows are dealt to the windows in turn, which spreads every strategy evenly over the input. A place takes a member of
+/// its row's window while there is one; then the places left, in the order of windows, take the members left, in input order.
+void deal_to_windows(Classes& classes, const std::vector<Place>& places, const std::vector<std::int32_t>& begins,
+                     const PackingPlan& plan) {
+  const PlannedRows rows = planned_rows(plan);
+  const auto windows = begins.size() - 1;
+  std::vector<std::int32_t>& members = classes.members;
+  std::vector<std::int32_t> dealt(members.size());
+  std::vector<std::int64_t> next = classes.begin;  // by class: the next member to look at
+  std::vector<std::int64_t> left = classes.begin;  // by class: members before it were left, and moved to the class's beginning
+  struct Unmet {
+    std::size_t slots, place;
+  };
+  std::vector<Unmet> unmet;
+  for (std::size_t window = 0; window < windows; ++window) {
+    for (std::size_t r = window; r < rows.strategy.size(); r += windows) {
+      const auto s = static_cast<std::size_t>(rows.strategy[r]);
+      for (auto p = static_cast<std::size_t>(plan.begin[s]); p < static_cast<std::size_t>(plan.begin[s + 1]); ++p) {
+        const auto slots = static_cast<std::size_t>(plan.lengths[p]);
+        const auto place = static_cast<std::size_t>(places[p].first + rows.row_of_strategy[r] * places[p].step);
+        std::int64_t& at = next[slots];
+        const auto member = [&] { return members[static_cast<std::size_t>(at)]; };
+        for (; at < classes.begin[slots + 1] && member() < begins[window]; ++at)
+          members[static_cast<std::size_t>(left[slots]++)] = member();
+        if (at < classes.begin[slots + 1] && member() < begins[window + 1]) {
+          dealt[place] = member();
+          ++at;
+        } else {
+          unmet.push_back({slots, place});
+        }
+      }
+    }
+  }
+  for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
+    const auto to = members.begin() + left[slots];
+    std::copy(members.begin() + next[slots], members.begin() + classes.begin[slots + 1], to);
+    next[slots] = classes.begin[slots];
+  }
+  for (const Unmet& place : unmet) dealt[place.place] = members[static_cast<std::size_t>(next[place.slots]++)];
+  members = std::move(dealt);
+}
+
+/// Equal lengths are interchangeable: draw who goes where, unless rows are to follow the input.
+void draw_members(Classes& classes, const std::vector<Item>& items, const PackingPlan& plan, const std::vector<Place>& places,
+                  const AssignOptions& options) {
+  if (options.order == RowOrder::input) return;
+  const bool windowed = options.order == RowOrder::windowed;
+  const std::vector<std::int32_t> begins = window_begins(items, windowed ? window_count(plan.rows(), plan.row_tokens) : 1);
+  const RandomStream stream(options.seed, RandomPurpose::members, static_cast<std::uint32_t>(options.partition));
+  for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
+    auto at = static_cast<std::size_t>(classes.begin[slots]);
+    const auto end = static_cast<std::size_t>(classes.begin[slots + 1]);
+    for (std::size_t window = 0; at < end; ++window) {
+      const std::size_t first = at;
+      while (at < end && classes.members[at] < begins[window + 1]) ++at;
+      stream.shuffle(std::span(classes.members).subspan(first, at - first),
+                     static_cast<std::uint64_t>(options.first_item) + first);
+    }
+  }
+  if (begins.size() > 2) deal_to_windows(classes, places, begins, plan);
+}
+
 }  // namespace
+
+std::int64_t window_count(std::int64_t rows, Length row_tokens) {
+  return std::clamp<std::int64_t>(ceil_div(checked_mul(rows, row_tokens, "the slots of a partition"), kWindowSlots), 1,
+                                  std::max<std::int64_t>(rows, 1));
+}
 
 Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options) {
   Classes classes = classes_of(items, plan.row_tokens);
-  // Equal lengths are interchangeable: draw who goes where, unless rows are to follow the input.
-  if (options.order != RowOrder::input) {
-    const RandomStream stream(options.seed, RandomPurpose::members, static_cast<std::uint32_t>(options.partition));
-    for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
-      const auto begin = static_cast<std::size_t>(classes.begin[slots]), end = static_cast<std::size_t>(classes.begin[slots + 1]);
-      stream.shuffle(std::span(classes.members).subspan(begin, end - begin),
-                     static_cast<std::uint64_t>(options.first_item) + begin);
-    }
-  }
-
   const std::vector<Place> places = places_of(plan, classes);
+  draw_members(classes, items, plan, places, options);
   Assignment rows;
   rows.items.reserve(items.size());
   rows.begin.reserve(static_cast<std::size_t>(plan.rows()) + 1);
@@ -85,21 +177,16 @@ Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const
     }
     rows.begin.push_back(static_cast<std::int64_t>(rows.items.size()));
   };
-  if (options.order != RowOrder::shuffled) {
+  if (!options.ordered || options.order != RowOrder::shuffled) {
     for (std::size_t s = 0; s < plan.count.size(); ++s) {
       for (std::int64_t row = 0; row < plan.count[s]; ++row) add_row(s, row);
     }
-    return order_rows(rows, items, options);
+    return options.ordered ? order_rows(rows, items, options) : rows;
   }
-  std::vector<std::int32_t> strategy_of, row_of;  // every row, by strategy: where it is in the plan
-  strategy_of.reserve(rows.begin.capacity());
-  row_of.reserve(rows.begin.capacity());
-  for (std::size_t s = 0; s < plan.count.size(); ++s) {
-    strategy_of.insert(strategy_of.end(), static_cast<std::size_t>(plan.count[s]), static_cast<std::int32_t>(s));
-    for (std::int64_t row = 0; row < plan.count[s]; ++row) row_of.push_back(static_cast<std::int32_t>(row));
-  }
+  const PlannedRows planned = planned_rows(plan);
   for (const std::int32_t r : shuffled_order(plan.rows(), options)) {
-    add_row(static_cast<std::size_t>(strategy_of[static_cast<std::size_t>(r)]), row_of[static_cast<std::size_t>(r)]);
+    add_row(static_cast<std::size_t>(planned.strategy[static_cast<std::size_t>(r)]),
+            planned.row_of_strategy[static_cast<std::size_t>(r)]);
   }
   return rows;
 }
@@ -116,8 +203,37 @@ Assignment spread_units(const Assignment& rows, std::int32_t keep_together) {
   return result;
 }
 
+namespace {
+
+/// Rows by the item in their middle, cut into windows, each of which is shuffled.
+std::vector<std::int32_t> windowed_order(const Assignment& rows, const AssignOptions& options) {
+  const std::int64_t windows = window_count(rows.rows(), options.row_tokens);
+  if (windows == 1) return shuffled_order(rows.rows(), options);
+  std::vector<std::pair<std::int32_t, std::int32_t>> by_middle(static_cast<std::size_t>(rows.rows()));  // an item is in one row
+  std::vector<std::int32_t> row;
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    row.assign(rows.row(r).begin(), rows.row(r).end());
+    const auto middle = row.begin() + static_cast<std::ptrdiff_t>(row.size() / 2);
+    std::nth_element(row.begin(), middle, row.end());
+    by_middle[static_cast<std::size_t>(r)] = {*middle, static_cast<std::int32_t>(r)};
+  }
+  std::ranges::sort(by_middle);
+  std::vector<std::int32_t> order(by_middle.size());
+  std::ranges::transform(by_middle, order.begin(), &std::pair<std::int32_t, std::int32_t>::second);
+  const RandomStream stream(options.seed, RandomPurpose::row_order, static_cast<std::uint32_t>(options.partition));
+  for (std::int64_t window = 0; window < windows; ++window) {
+    const auto begin = static_cast<std::size_t>(part_begin(rows.rows(), window, windows));
+    const auto end = static_cast<std::size_t>(part_begin(rows.rows(), window + 1, windows));
+    stream.shuffle(std::span(order).subspan(begin, end - begin), begin);
+  }
+  return order;
+}
+
+}  // namespace
+
 std::vector<std::int32_t> order_of_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options) {
   if (options.order == RowOrder::shuffled) return shuffled_order(rows.rows(), options);
+  if (options.order == RowOrder::windowed) return windowed_order(rows, options);
   if (options.order == RowOrder::balanced) return balanced_order(row_costs(rows, items), options);
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows.rows()));
   std::iota(order.begin(), order.end(), 0);

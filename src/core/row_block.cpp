@@ -69,8 +69,9 @@ std::int64_t row_slots(const std::vector<Item>& items, const Assignment& assignm
 
 RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignment, const SequenceIndex& index, Length row_tokens,
                       IdType id_type, std::int64_t first_row, std::int64_t rows, std::int64_t shard_first_row,
-                      std::vector<TokenRequest>& requests, Length unslotted) {
+                      std::vector<TokenRequest>& requests, Length unslotted, ByteBuffer ids) {
   RowBlock block;
+  block.ids = std::move(ids);
   block.first_row = first_row - shard_first_row;
   block.first_segment =
       assignment.begin[static_cast<std::size_t>(first_row)] - assignment.begin[static_cast<std::size_t>(shard_first_row)];

@@ -23,10 +23,10 @@ std::int64_t row_slots(const std::vector<Item>& items, const Assignment& assignm
 /// The segments of rows [first_row, first_row + rows) of `assignment`, ids allocated but not yet filled, and one request for each
 /// segment with source tokens. `unslotted`: tokens of every item beyond its slots; `row_tokens` has room for them. 0 row_tokens:
 /// each row is as wide as its items, and the block's first_slot is the caller's to set. Row and segment numbers of the block are
-/// those of the assignment, less `shard_first_row`'s.
+/// those of the assignment, less `shard_first_row`'s. `ids`: memory for the block's ids.
 RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignment, const SequenceIndex& index, Length row_tokens,
                       IdType id_type, std::int64_t first_row, std::int64_t rows, std::int64_t shard_first_row,
-                      std::vector<TokenRequest>& requests, Length unslotted = 0);
+                      std::vector<TokenRequest>& requests, Length unslotted = 0, ByteBuffer ids = {});
 
 /// Where each segment's source tokens lie (SequenceSource::place_in_file()); -1 where they do not lie together, and for none.
 std::vector<std::int64_t> places_in_files(const RowBlock& block, const SequenceSource& source);

@@ -101,10 +101,12 @@ void File::read_at(std::int64_t offset, std::span<std::byte> out) const {
 }
 
 void File::write_at(std::int64_t offset, std::span<const std::byte> bytes) const {
+  // For a larger piece the kernel looks for huge pages of its cache, for seconds a gigabyte where memory is fragmented.
+  constexpr std::size_t kMostAtOnce = std::size_t{1} << 20;
   std::size_t done = 0;
   while (done < bytes.size()) {
-    const ssize_t n =
-        sys::pwrite(descriptor_, bytes.data() + done, bytes.size() - done, offset + static_cast<std::int64_t>(done));
+    const ssize_t n = sys::pwrite(descriptor_, bytes.data() + done, std::min(bytes.size() - done, kMostAtOnce),
+                                  offset + static_cast<std::int64_t>(done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) throw_errno("write", shown_);
     done += static_cast<std::size_t>(n);

@@ -1,11 +1,49 @@
 #include "io/shard_source.h"
 
 #include <algorithm>
+#include <array>
+#include <numeric>
 #include <utility>
 
 #include "base/checked.h"
 
 namespace shardpack {
+
+namespace {
+
+bool comes_before(const TokenRequest& a, const TokenRequest& b) {
+  return std::pair(a.sequence, a.first_token) < std::pair(b.sequence, b.first_token);
+}
+
+/// Sequences are numbered in the order of files and places, so theirs is the order of the disk. A block asks for thousands out of
+/// a range that is not much larger, where digits are sorted several times faster than by comparing.
+void sort_by_place(std::vector<TokenRequest>& requests) {
+  constexpr int kDigitBits = 11;
+  constexpr std::size_t kDigits = std::size_t{1} << kDigitBits;
+  if (requests.size() < kDigits) return std::sort(requests.begin(), requests.end(), comes_before);
+  const auto [least, most] = std::ranges::minmax(requests, {}, &TokenRequest::sequence);
+  const auto first = least.sequence;
+  const auto range = static_cast<std::uint64_t>(most.sequence - first);
+  std::vector<TokenRequest> sorted(requests.size());
+  for (int shift = 0; shift < 64 && range >> shift != 0; shift += kDigitBits) {
+    std::array<std::size_t, kDigits + 1> begin{};
+    const auto digit = [&](const TokenRequest& request) {
+      return static_cast<std::uint64_t>(request.sequence - first) >> shift & (kDigits - 1);
+    };
+    for (const TokenRequest& request : requests) ++begin[digit(request) + 1];
+    std::partial_sum(begin.begin(), begin.end(), begin.begin());
+    for (const TokenRequest& request : requests) sorted[begin[digit(request)]++] = request;
+    requests.swap(sorted);
+  }
+  // Pieces of one sequence are few and side by side.
+  for (auto run = requests.begin(); run != requests.end();) {
+    const auto end = std::find_if(run, requests.end(), [&](const TokenRequest& r) { return r.sequence != run->sequence; });
+    if (end - run > 1) std::sort(run, end, comes_before);
+    run = end;
+  }
+}
+
+}  // namespace
 
 ShardSource::ShardSource(SequenceIndex index, std::vector<FileTables> tables, std::vector<Column> columns,
                          std::vector<FileStamp> stamps)
@@ -19,45 +57,52 @@ void ShardSource::add_file(std::size_t file, FileTables tables, const std::vecto
 const FileTables& ShardSource::tables(std::int32_t file) const { return tables_[static_cast<std::size_t>(file)]; }
 
 template <class Visit>
-void ShardSource::for_each_stretch(std::span<const TokenRequest> requests, Visit visit) const {
+void ShardSource::for_each_file(std::span<const TokenRequest> requests, Visit visit) const {
   // Looked up before the first is read: memory answers many such questions at once, but only one between two reads.
   std::vector<SequencePlace> places(requests.size());
   for (std::size_t i = 0; i < requests.size(); ++i) places[i] = index_.place(requests[i].sequence);
-  Stretch stretch;
+  std::vector<TableRange> ranges;
+  ranges.reserve(requests.size());
+  std::int32_t file = 0;
   for (std::size_t i = 0; i < requests.size(); ++i) {
     const TokenRequest& request = requests[i];
     const SequencePlace& place = places[i];
     ensure(request.first_token >= 0 && request.tokens >= 0 && request.first_token <= place.tokens - request.tokens,
            "the tokens asked for are in the sequence");
-    const Stretch next{place.file, place.first_token + request.first_token, request.tokens, request.destination};
-    if (stretch.continues_with(next)) {
-      stretch.tokens += next.tokens;
-      continue;
+    if (request.tokens == 0) continue;
+    if (place.file != file) {
+      if (!ranges.empty()) visit(file, std::span<const TableRange>(ranges));
+      ranges.clear();
+      file = place.file;
     }
-    if (stretch.tokens > 0) visit(stretch);
-    stretch = next;
+    const TableRange next{place.first_token + request.first_token, request.tokens, request.destination};
+    const bool continues = !ranges.empty() && ranges.back().first + ranges.back().count == next.first &&
+                           ranges.back().destination + ranges.back().count == next.destination;
+    if (continues) {
+      ranges.back().count += next.count;
+    } else {
+      ranges.push_back(next);
+    }
   }
-  if (stretch.tokens > 0) visit(stretch);
+  if (!ranges.empty()) visit(file, std::span<const TableRange>(ranges));
 }
 
-void ShardSource::read(const Stretch& stretch, IdType type, void* ids) const {
-  const TokenTable& table = tables(stretch.file).ids;
+void ShardSource::read_ids(std::int32_t file, std::span<const TableRange> ranges, IdType type, void* ids) const {
+  const TokenTable& table = tables(file).ids;
   ensure(table.file != nullptr, "the source was opened for random access");
-  const auto tokens = static_cast<std::size_t>(stretch.tokens);
   if (type == IdType::u16) {
-    table.read(stretch.first, std::span(static_cast<std::uint16_t*>(ids) + stretch.destination, tokens));
+    table.read(ranges, static_cast<std::uint16_t*>(ids));
   } else {
-    table.read(stretch.first, std::span(static_cast<std::uint32_t*>(ids) + stretch.destination, tokens));
+    table.read(ranges, static_cast<std::uint32_t*>(ids));
   }
 }
 
 void ShardSource::read_block(std::vector<TokenRequest>& requests, IdType type, void* ids) const {
   ensure(type == IdType::u16 || type == IdType::u32, "ids are read as u16 or u32");
-  // Sequences are numbered in the order of files and places, so this is the order of the disk.
-  std::sort(requests.begin(), requests.end(), [](const TokenRequest& a, const TokenRequest& b) {
-    return std::pair(a.sequence, a.first_token) < std::pair(b.sequence, b.first_token);
+  sort_by_place(requests);
+  read_unchanged(stamps_, [&] {
+    for_each_file(requests, [&](std::int32_t file, std::span<const TableRange> ranges) { read_ids(file, ranges, type, ids); });
   });
-  read_unchanged(stamps_, [&] { for_each_stretch(requests, [&](const Stretch& stretch) { read(stretch, type, ids); }); });
 }
 
 std::optional<std::int64_t> ShardSource::place_in_file(SequenceId sequence, std::int64_t first_token, std::int64_t tokens) const {
@@ -68,10 +113,10 @@ std::optional<std::int64_t> ShardSource::place_in_file(SequenceId sequence, std:
 
 void ShardSource::read_tokens(std::size_t column, std::span<const TokenRequest> requests, std::byte* values) const {
   const ValueType type = columns_[column].type;
-  const auto read_stretch = [&](const Stretch& stretch) {
-    table(column, stretch.file).values.read(stretch.first, stretch.tokens, type, values + stretch.destination * info(type).bytes);
+  const auto read_ranges = [&](std::int32_t file, std::span<const TableRange> ranges) {
+    table(column, file).values.read(ranges, type, values);
   };
-  read_unchanged(stamps_, [&] { for_each_stretch(requests, read_stretch); });
+  read_unchanged(stamps_, [&] { for_each_file(requests, read_ranges); });
 }
 
 ColumnValues ShardSource::read_values(std::size_t column, std::span<const SequenceId> sequences) const {

@@ -47,21 +47,13 @@ class ShardSource final : public SequenceSource {
   void add_file(std::size_t file, FileTables tables, const std::vector<FileStamp>& stamps);
 
  private:
-  /// Tokens that lie together both in a file and in the buffer.
-  struct Stretch {
-    std::int32_t file = 0;
-    std::int64_t first = 0, tokens = 0, destination = 0;
-
-    bool continues_with(const Stretch& next) const {
-      return file == next.file && first + tokens == next.first && destination + tokens == next.destination;
-    }
-  };
-
+  /// Calls visit(file, ranges) with the tokens that are asked for of each file; those that lie together both there and in the
+  /// buffer are one range.
   template <class Visit>
-  void for_each_stretch(std::span<const TokenRequest> requests, Visit visit) const;
+  void for_each_file(std::span<const TokenRequest> requests, Visit visit) const;
   const FileTables& tables(std::int32_t file) const;
   const ColumnTable& table(std::size_t column, std::int32_t file) const { return tables(file).columns[column]; }
-  void read(const Stretch& stretch, IdType type, void* ids) const;
+  void read_ids(std::int32_t file, std::span<const TableRange> ranges, IdType type, void* ids) const;
 
   SequenceIndex index_;
   std::vector<FileTables> tables_;  // by file

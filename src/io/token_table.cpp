@@ -120,54 +120,99 @@ void convert(const TokenTable& table, std::int64_t first, const std::byte* store
   });
 }
 
-/// Calls visit(place in bytes, number of tokens) for the parts of [first, first + count) that lie together.
+/// Calls visit(place in bytes, number of tokens) for the parts of [first, first + count) that lie together. `next`: the stretch
+/// behind that of an earlier range, which is often the right one again.
 template <class Visit>
-void for_each_stretch(const TokenTable& table, std::int64_t first, std::int64_t count, Visit visit) {
-  auto next = std::upper_bound(table.stretches.begin(), table.stretches.end(), first,
-                               [](std::int64_t token, const TokenTable::Stretch& stretch) { return token < stretch.first; });
-  while (count > 0) {
+void for_each_stretch(const TokenTable& table, std::int64_t first, std::int64_t count,
+                      std::vector<TokenTable::Stretch>::const_iterator& next, Visit visit) {
+  const auto begin = table.stretches.begin(), end_of_all = table.stretches.end();
+  const bool again = next != begin && (next - 1)->first <= first && (next == end_of_all || first < next->first);
+  if (!again) {
+    next = std::upper_bound(begin, end_of_all, first,
+                            [](std::int64_t token, const TokenTable::Stretch& stretch) { return token < stretch.first; });
+  }
+  while (true) {
     const TokenTable::Stretch& stretch = *(next - 1);
     const std::int64_t end = next == table.stretches.end() ? table.tokens : next->first;
     const std::int64_t part = std::min(count, end - first);
     visit(stretch.begin_bytes + (first - stretch.first) * info(table.type).bytes, part);
     first += part;
     count -= part;
+    if (count == 0) return;
     ++next;
   }
 }
 
-/// The ids of one stretch.
+/// Ids that lie together, from `first` of the table on.
 template <class Out>
-void read_stretch(const TokenTable& table, std::int64_t place, std::int64_t first, std::span<Out> out) {
-  const IdTypeInfo& stored = info(table.type);
-  if (static_cast<std::size_t>(stored.bytes) == sizeof(Out) && !table.big_endian) {
-    table.file->read_at(place, std::as_writable_bytes(out));
-    // Signed ids of the same width are in place already; only when one is negative are they gone through to name it.
-    Out signs = 0;
-    for (const Out id : out) signs |= id;
-    if (stored.name[0] == 'i' && signs >> (8 * sizeof(Out) - 1) != 0) convert(table, first, std::as_bytes(out).data(), out);
+struct IdPiece {
+  std::int64_t begin_bytes = 0, bytes = 0, first = 0;
+  std::span<Out> out;
+};
+
+/// Stored ids are of the same width and bytes as those that are wanted.
+template <class Out>
+bool as_they_lie(const TokenTable& table) {
+  return static_cast<std::size_t>(info(table.type).bytes) == sizeof(Out) && !table.big_endian;
+}
+
+/// Signed ids of the same width are in place already; only when one is negative are they gone through to name it.
+template <class Out>
+void check_signs(const TokenTable& table, const IdPiece<Out>& piece) {
+  if (info(table.type).name[0] != 'i') return;
+  Out signs = 0;
+  for (const Out id : piece.out) signs |= id;
+  if (signs >> (8 * sizeof(Out) - 1) != 0) convert(table, piece.first, std::as_bytes(piece.out).data(), piece.out);
+}
+
+template <class Out>
+void read_piece(const TokenTable& table, const IdPiece<Out>& piece) {
+  if (as_they_lie<Out>(table)) {
+    table.file->read_at(piece.begin_bytes, std::as_writable_bytes(piece.out));
+    check_signs(table, piece);
     return;
   }
   std::array<std::byte, kChunkBytes> chunk;
-  const std::size_t ids_a_chunk = kChunkBytes / static_cast<std::size_t>(stored.bytes);
-  for (std::size_t done = 0; done < out.size(); done += ids_a_chunk) {
-    const std::span<Out> part = out.subspan(done, std::min(ids_a_chunk, out.size() - done));
-    const auto before = static_cast<std::int64_t>(done);
-    table.file->read_at(place + before * stored.bytes,
-                        std::span(chunk).first(part.size() * static_cast<std::size_t>(stored.bytes)));
-    convert(table, first + before, chunk.data(), part);
+  const auto width = static_cast<std::size_t>(info(table.type).bytes);
+  const std::size_t ids_a_chunk = kChunkBytes / width;
+  for (std::size_t done = 0; done < piece.out.size(); done += ids_a_chunk) {
+    const std::span<Out> part = piece.out.subspan(done, std::min(ids_a_chunk, piece.out.size() - done));
+    table.file->read_at(piece.begin_bytes + static_cast<std::int64_t>(done * width), std::span(chunk).first(part.size() * width));
+    convert(table, piece.first + static_cast<std::int64_t>(done), chunk.data(), part);
   }
 }
 
 template <class Out>
+void take_piece(const TokenTable& table, const IdPiece<Out>& piece, std::span<const std::byte> stored) {
+  if (!as_they_lie<Out>(table)) return convert(table, piece.first, stored.data(), piece.out);
+  std::memcpy(piece.out.data(), stored.data(), stored.size());
+  check_signs(table, piece);
+}
+
+template <class Out>
+void read_ids(const TokenTable& table, std::span<const TableRange> ranges, Out* ids) {
+  std::vector<IdPiece<Out>> pieces;
+  pieces.reserve(ranges.size());
+  auto next = table.stretches.begin();
+  for (const TableRange& range : ranges) {
+    ensure(range.first >= 0 && range.count >= 0 && range.first <= table.tokens - range.count, "the tokens are in the table");
+    std::int64_t done = 0;
+    if (range.count == 0) continue;
+    for_each_stretch(table, range.first, range.count, next, [&](std::int64_t place, std::int64_t tokens) {
+      pieces.push_back({place, tokens * info(table.type).bytes, range.first + done,
+                        std::span(ids + range.destination + done, static_cast<std::size_t>(tokens))});
+      done += tokens;
+    });
+  }
+  read_close(
+      *table.file, std::span<const IdPiece<Out>>(pieces), [&](const IdPiece<Out>& piece) { read_piece(table, piece); },
+      [&](const IdPiece<Out>& piece, std::span<const std::byte> stored) { take_piece(table, piece, stored); });
+}
+
+template <class Out>
 void read_ids(const TokenTable& table, std::int64_t first, std::span<Out> out) {
-  const auto count = static_cast<std::int64_t>(out.size());
-  ensure(first >= 0 && first + count <= table.tokens, "the tokens are in the table");
-  for_each_stretch(table, first, count, [&](std::int64_t place, std::int64_t tokens) {
-    read_stretch(table, place, first, out.first(static_cast<std::size_t>(tokens)));
-    out = out.subspan(static_cast<std::size_t>(tokens));
-    first += tokens;
-  });
+  const TableRange range{first, static_cast<std::int64_t>(out.size()), 0};
+  read_ids(table, std::span(&range, 1), out.data());
 }
 
 }  // namespace
@@ -190,7 +235,8 @@ std::string TokenTable::numpy_type() const {
 std::optional<std::int64_t> TokenTable::place_in_file(std::int64_t first, std::int64_t count) const {
   if (decoded || count == 0) return std::nullopt;
   std::optional<std::int64_t> place;
-  for_each_stretch(*this, first, count, [&](std::int64_t begin_bytes, std::int64_t part) {
+  auto next = stretches.begin();
+  for_each_stretch(*this, first, count, next, [&](std::int64_t begin_bytes, std::int64_t part) {
     const int width = info(type).bytes;
     if (part == count && begin_bytes % width == 0) place = begin_bytes / width;
   });
@@ -199,6 +245,8 @@ std::optional<std::int64_t> TokenTable::place_in_file(std::int64_t first, std::i
 
 void TokenTable::read(std::int64_t first, std::span<std::uint32_t> out) const { read_ids(*this, first, out); }
 void TokenTable::read(std::int64_t first, std::span<std::uint16_t> out) const { read_ids(*this, first, out); }
+void TokenTable::read(std::span<const TableRange> ranges, std::uint32_t* ids) const { read_ids(*this, ranges, ids); }
+void TokenTable::read(std::span<const TableRange> ranges, std::uint16_t* ids) const { read_ids(*this, ranges, ids); }
 
 void TokenTable::decode(std::int64_t first, std::span<const std::byte> stored, std::span<std::uint32_t> out) const {
   convert(*this, first, stored.data(), out);

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "io/close_reads.h"
 #include "io/file.h"
 #include "io/value_table.h"
 #include "shardpack/fingerprint.h"
@@ -47,6 +48,9 @@ struct TokenTable {
   void read(std::int64_t first, std::span<std::uint32_t> out) const;
   /// The same into 16 bits; an id above 65,535 is Error{bad_data}.
   void read(std::int64_t first, std::span<std::uint16_t> out) const;
+  /// The same for many ranges, ascending as a rule, into `ids`. What lies close together in the file is read at once.
+  void read(std::span<const TableRange> ranges, std::uint32_t* ids) const;
+  void read(std::span<const TableRange> ranges, std::uint16_t* ids) const;
 
   /// The same from the stored bytes of tokens [first, first + out.size()), at hand already.
   void decode(std::int64_t first, std::span<const std::byte> stored, std::span<std::uint32_t> out) const;

@@ -50,42 +50,66 @@ ValueTable::Run ValueTable::next_run(std::int64_t first, std::int64_t count) con
   const Stretch& stretch = *(after - 1);
   const std::int64_t end = after == stretches.end() ? values : after->first;
   const int bytes = info(stretch.type).bytes;
-  return {stretch.begin_bytes + (first - stretch.first) * bytes, std::min({count, end - first, kRunBytes / bytes}), stretch.type};
+  const std::int64_t here = std::min({count, end - first, kRunBytes / bytes});
+  return {stretch.begin_bytes + (first - stretch.first) * bytes, here * bytes, here, stretch.type};
 }
 
-ValueType ValueTable::load(const Run& run, std::vector<std::byte>& buffer) const {
+void ValueTable::load(const Run& run, std::vector<std::byte>& stored) const {
+  stored.resize(static_cast<std::size_t>(run.bytes));
+  file->read_at(run.begin_bytes, stored);
+}
+
+ValueType ValueTable::settle(const Run& run, std::vector<std::byte>& stored) const {
   const auto width = static_cast<std::size_t>(info(run.type).bytes);
-  buffer.resize(static_cast<std::size_t>(run.count) * width);
-  file->read_at(run.begin_bytes, buffer);
-  if (big_endian && width > 1) swap_values(buffer, width);
+  if (big_endian && width > 1) swap_values(stored, width);
   if (run.type != ValueType::f16) return run.type;
 
   std::vector<std::byte> wide(static_cast<std::size_t>(run.count) * sizeof(float));
   for (std::size_t i = 0; i < static_cast<std::size_t>(run.count); ++i) {
     std::uint16_t half = 0;
-    std::memcpy(&half, &buffer[i * width], width);
+    std::memcpy(&half, &stored[i * width], width);
     const float value = widen_half(half);
     std::memcpy(&wide[i * sizeof value], &value, sizeof value);
   }
-  buffer = std::move(wide);
+  stored = std::move(wide);
   return ValueType::f32;
 }
 
 void ValueTable::read(std::int64_t first, std::int64_t count, ValueType type, std::byte* out) const {
-  const auto width = static_cast<std::size_t>(info(type).bytes);
-  while (count > 0) {
-    const Run run = next_run(first, count);
-    if (run.type == type && !big_endian) {
-      file->read_at(run.begin_bytes, std::span(out, static_cast<std::size_t>(run.count) * width));
-    } else {
-      std::vector<std::byte> buffer;
-      const ValueType stored = load(run, buffer);
-      convert_values(stored, buffer.data(), run.count, type, out);
+  const TableRange range{first, count, 0};
+  read(std::span(&range, 1), type, out);
+}
+
+void ValueTable::read(std::span<const TableRange> ranges, ValueType type, std::byte* wanted) const {
+  std::vector<Run> runs;
+  runs.reserve(ranges.size());
+  for (const TableRange& range : ranges) {
+    for (std::int64_t done = 0; done < range.count;) {
+      runs.push_back(next_run(range.first + done, range.count - done));
+      runs.back().destination = range.destination + done;
+      done += runs.back().count;
     }
-    out += static_cast<std::size_t>(run.count) * width;
-    first += run.count;
-    count -= run.count;
   }
+  const auto out = [&](const Run& run) { return wanted + run.destination * info(type).bytes; };
+  const auto as_it_lies = [&](const Run& run) { return run.type == type && !big_endian; };
+  std::vector<std::byte> buffer;
+  const auto convert = [&](const Run& run) {
+    const ValueType stored = settle(run, buffer);
+    convert_values(stored, buffer.data(), run.count, type, out(run));
+  };
+  const auto alone = [&](const Run& run) {
+    if (as_it_lies(run)) return file->read_at(run.begin_bytes, std::span(out(run), static_cast<std::size_t>(run.bytes)));
+    load(run, buffer);
+    convert(run);
+  };
+  read_close(*file, std::span<const Run>(runs), alone, [&](const Run& run, std::span<const std::byte> stored) {
+    if (as_it_lies(run)) {
+      std::memcpy(out(run), stored.data(), stored.size());
+    } else {
+      buffer.assign(stored.begin(), stored.end());
+      convert(run);
+    }
+  });
 }
 
 }  // namespace shardpack

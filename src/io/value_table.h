@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/column_values.h"
+#include "io/close_reads.h"
 #include "io/file.h"
 #include "shardpack/column.h"
 
@@ -30,6 +31,8 @@ struct ValueTable {
   /// Write the values [first, first + count) as `type` to `out`. \throws Error{internal} when they do not fit, Error{io}.
   /// Thread-safe.
   void read(std::int64_t first, std::int64_t count, ValueType type, std::byte* out) const;
+  /// The same for many ranges, ascending as a rule, into `wanted`. What lies close together in the file is read at once.
+  void read(std::span<const TableRange> ranges, ValueType type, std::byte* wanted) const;
 
   /// Calls visit(type, values, count) for the same values as they are stored (f16 as f32), stretch by stretch, in pieces of
   /// bounded size.
@@ -38,7 +41,8 @@ struct ValueTable {
     std::vector<std::byte> buffer;
     while (count > 0) {
       const Run run = next_run(first, count);
-      const ValueType type = load(run, buffer);
+      load(run, buffer);
+      const ValueType type = settle(run, buffer);
       visit(type, buffer.data(), run.count);
       first += run.count;
       count -= run.count;
@@ -50,11 +54,14 @@ struct ValueTable {
 
  private:
   struct Run {
-    std::int64_t begin_bytes = 0, count = 0;
+    std::int64_t begin_bytes = 0, bytes = 0, count = 0;
     ValueType type = ValueType::i64;
+    std::int64_t destination = 0;  // where it is wanted, in values
   };
   Run next_run(std::int64_t first, std::int64_t count) const;
-  ValueType load(const Run& run, std::vector<std::byte>& buffer) const;
+  void load(const Run& run, std::vector<std::byte>& stored) const;
+  /// Stored values in the machine's order of bytes, f16 as f32. \return their type
+  ValueType settle(const Run& run, std::vector<std::byte>& stored) const;
 };
 
 /// A column of one source file.

@@ -232,7 +232,10 @@ PackResult pack(const std::vector<std::string>& inputs, const std::string& outpu
   PlanningOptions planning{.policy = effective_policy(options.policy, options.packer, options.packing.max_segments),
                            .packer = options.packer,
                            .packing = options.packing,
-                           .assign = {.seed = options.seed, .order = row_order(options), .shape = options.shape},
+                           .assign = {.seed = options.seed,
+                                      .order = row_order(options),
+                                      .row_tokens = options.policy.row_tokens,
+                                      .shape = options.shape},
                            .balance_attention = options.balance_attention};
   planning.packing.row_tokens = options.policy.row_tokens;
   if (scan) check_scan_serves(*scan, planning.policy);

@@ -135,7 +135,10 @@ void check_pack_options(const PackOptions& options) {
 }
 
 RowOrder row_order(const PackOptions& options) {
-  return options.order.value_or(find_packer(options.packer).input_order ? RowOrder::input : RowOrder::shuffled);
+  if (options.order) return *options.order;
+  if (find_packer(options.packer).input_order) return RowOrder::input;
+  // Who shuffles rows anyway gets them in an order in which the inputs are read nearly as they lie.
+  return find_preset(options.preset).shuffled_by.empty() ? RowOrder::shuffled : RowOrder::windowed;
 }
 
 IdType choose_id_type(std::optional<IdType> asked, std::int64_t added, std::int64_t source_id_max) {
@@ -204,7 +207,7 @@ std::vector<RecordedOption> recorded_options(const PackOptions& options) {
   add("plan_effort", text(kEfforts[static_cast<std::size_t>(options.packing.effort)]));
   add("nnls_weights", text(options.packing.nnls_weights == NnlsWeights::paper ? "paper" : "tokens"));
   add("seed", std::to_string(options.seed));
-  constexpr std::array<std::string_view, 4> kOrders{"shuffled", "by-strategy", "input", "balanced"};
+  constexpr std::array<std::string_view, 5> kOrders{"shuffled", "windowed", "by-strategy", "input", "balanced"};
   add("order", text(kOrders[static_cast<std::size_t>(row_order(options))]));
   add("balance", options.balance_attention ? "\"attention\"" : "\"none\"");
   add("world", number(options.shape.world));

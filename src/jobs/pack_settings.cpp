@@ -8,6 +8,7 @@
 #include "base/checked.h"
 #include "base/units.h"
 #include "io/trainer_files.h"
+#include "jobs/pack_options.h"
 #include "jobs/planning.h"
 #include "shardpack/error.h"
 
@@ -78,6 +79,7 @@ RewriteSettings rewrite_settings(const PackOptions& options, const Manifest& man
       .write_begins = manifest.has_begins(),
       .zstd_level = options.zstd_level,
       .shard_bytes = options.shard_bytes,
+      .windowed = row_order(options) == RowOrder::windowed,
       .columns = manifest.columns,
       .single_segments = options.policy.overlong == Overlong::truncate && options.policy.truncate_side == TruncateSide::start &&
                          !cuts_at_row_ends(options.packer),

@@ -143,7 +143,8 @@ PackingPlan plan_items(const std::vector<Item>& items, const PlanningOptions& op
 OrderedRows assign_items(std::vector<Item> items, const PackingPlan& plan, const PlanningOptions& options) {
   if (find_packer(options.packer).input_order) {
     OrderedRows rows = rows_in_input_order(std::move(items), options);
-    if (options.assign.order != RowOrder::input) rows.rows = order_rows(rows.rows, rows.items, options.assign);
+    if (options.assign.ordered && options.assign.order != RowOrder::input)
+      rows.rows = order_rows(rows.rows, rows.items, options.assign);
     return rows;
   }
   const std::int32_t together = options.policy.keep_together;
@@ -239,7 +240,7 @@ OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index
   // An order of costs, or of all groups together, is made when all rows are there.
   const bool order_later = grouped || options.balance_attention || costs != nullptr || options.assign.order == RowOrder::balanced;
   PlanningOptions first = options;
-  if (order_later && options.assign.order != RowOrder::input) first.assign.order = RowOrder::by_strategy;
+  first.assign.ordered = !order_later || options.assign.order == RowOrder::input;
   OrderedRows rows =
       grouped ? assign_groups(std::move(items), index, plans, first) : assign_items(std::move(items), plans.plan, first);
   if (!order_later) return rows;

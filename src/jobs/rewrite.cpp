@@ -24,6 +24,7 @@ struct RowRange {
   std::int64_t first = 0, rows = 0;
   std::int64_t first_slot = 0;             // in the shard; where rows differ in width
   std::vector<std::int64_t> first_values;  // by column: of kind list or text, the values of the shard's rows before
+  ByteBuffer ids;                          // room for them
 };
 
 struct FinishedBlock {
@@ -79,9 +80,11 @@ std::int64_t RewriteSettings::shards_of(std::int64_t rows) const {
   return ceil_div(rows, std::max<std::int64_t>(1, shard_bytes / bytes));
 }
 
+std::int64_t RewriteSettings::block_slots() const { return windowed ? kWindowSlots : kBlockTokens; }
+
 /// A block holds its rows once as ids and once more as what is derived from them.
 std::int64_t RewriteSettings::block_bytes() const {
-  return std::max<std::int64_t>({kBlockTokens, row_room(), widest_row}) * std::max(slot_bytes(), 1) * 2;
+  return std::max<std::int64_t>({block_slots(), row_room(), widest_row}) * std::max(slot_bytes(), 1) * 2;
 }
 
 Rewriter::Rewriter(const SequenceSource& source, const DatasetKeys& keys, const RewriteSettings& settings, StagedOutput& staged,
@@ -124,7 +127,11 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
   std::vector<std::int64_t> values_before(settings_.columns.size());
   const auto produce = [&]() -> std::optional<RowRange> {
     if (next == row_count) return std::nullopt;
-    RowRange range{first_row + next, block_rows(rows, first_row + next, row_count - next), next_slot, values_before};
+    RowRange range{first_row + next, block_rows(rows, first_row + next, row_count - next), next_slot, values_before, {}};
+    // Where the caller's thread makes and frees the large buffers, the allocator holds as many as are in flight, not so many for
+    // every thread.
+    if (settings_.windowed)
+      range.ids.reserve(static_cast<std::size_t>(range.rows * settings_.row_room() * info(settings_.id_type).bytes));
     count_values(source_, rows, range.first, range.rows, values_before);
     for (std::int64_t row = range.first; row < range.first + range.rows && !same_width; ++row)
       next_slot += row_slots(rows.items, rows.rows, row);
@@ -134,7 +141,7 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
   const auto transform = [&](RowRange&& range) {
     std::vector<TokenRequest> requests;
     RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_room(), settings_.id_type, range.first,
-                                  range.rows, first_row, requests, settings_.unslotted);
+                                  range.rows, first_row, requests, settings_.unslotted, std::move(range.ids));
     block.first_slot = range.first_slot;
     FinishedBlock result{.encoded = {}, .fingerprint = {}, .rows = range.rows, .tokens = 0, .loss_tokens = {}};
     if (settings_.output.holds_tokens()) {
@@ -162,11 +169,7 @@ void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std:
     }
     context_.progress.advance(block.rows);
   };
-  int in_flight = default_in_flight(context_.pool);
-  if (context_.memory_bytes > 0) {
-    in_flight = static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / settings_.block_bytes(), 1, in_flight));
-  }
-  ordered_map(context_.pool, in_flight, context_.stop, produce, transform, consume);
+  ordered_map(context_.pool, blocks_in_flight(), context_.stop, produce, transform, consume);
 
   wait_for_sync();
   shards_.push_back(std::move(shard));
@@ -185,7 +188,7 @@ void Rewriter::tell_losses(const OrderedRows& rows, std::int64_t first_row, std:
       context_.pool, default_in_flight(context_.pool), context_.stop,
       [&]() -> std::optional<RowRange> {
         if (next == row_count) return std::nullopt;
-        const RowRange range{first_row + next, block_rows(rows, first_row + next, row_count - next), 0, {}};
+        const RowRange range{first_row + next, block_rows(rows, first_row + next, row_count - next), 0, {}, {}};
         next += range.rows;
         return range;
       },
@@ -203,12 +206,24 @@ void Rewriter::tell_losses(const OrderedRows& rows, std::int64_t first_row, std:
 
 /// Rows from `first` on, of `left`, that make a block.
 std::int64_t Rewriter::block_rows(const OrderedRows& rows, std::int64_t first, std::int64_t left) const {
+  if (settings_.windowed) {
+    const std::int64_t all = rows.rows.rows(), windows = window_count(all, settings_.row_tokens);
+    return std::min(left, part_begin(all, part_of(all, first, windows) + 1, windows) - first);
+  }
   if (const std::int64_t width = settings_.row_room(); width > 0)
     return std::min(left, std::max<std::int64_t>(1, kBlockTokens / width));
   std::int64_t count = 0;
   for (std::int64_t slots = 0; count < left && slots < kBlockTokens; ++count)
     slots += row_slots(rows.items, rows.rows, first + count);
   return count;
+}
+
+int Rewriter::blocks_in_flight() const {
+  // Windows are large: one for each worker, and one that is being written.
+  const int wanted = settings_.windowed ? context_.pool.threads() + 1 : default_in_flight(context_.pool);
+  const int most = std::min(wanted, default_in_flight(context_.pool));
+  if (context_.memory_bytes == 0) return most;
+  return static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / settings_.block_bytes(), 1, most));
 }
 
 std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::int64_t slots,

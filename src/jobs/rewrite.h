@@ -34,6 +34,7 @@ struct RewriteSettings {
   std::int64_t map_row_bytes = 0;  ///< the same: of a row's segments in all arrays, on average
   int zstd_level = 0;
   std::int64_t shard_bytes = 0;
+  bool windowed = false;  ///< rows are those of RowOrder::windowed: a block is a window
   std::vector<Column> columns;
   bool single_segments = false;  ///< counts_whole_sequence()
   OutputRules output;
@@ -46,7 +47,8 @@ struct RewriteSettings {
   int slot_bytes() const;                           ///< of the arrays with a value for each slot, uncompressed
   std::int64_t row_bytes() const;                   ///< of all arrays with the same number of values in every row
   std::int64_t shards_of(std::int64_t rows) const;  ///< into how many shards --shard-bytes cuts so many rows
-  std::int64_t block_bytes() const;                 ///< of rows that a worker takes at once, in memory
+  std::int64_t block_slots() const;                 ///< of rows that a worker takes at once, but for a longer row
+  std::int64_t block_bytes() const;                 ///< the same in memory
 };
 
 /// Writes shard folders into a staged output. One at a time for a caller, but a shard's last step (sync to disk, journal)
@@ -71,6 +73,7 @@ class Rewriter {
 
  private:
   std::int64_t block_rows(const OrderedRows& rows, std::int64_t first, std::int64_t left) const;
+  int blocks_in_flight() const;
   void tell_losses(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count) const;
   std::unique_ptr<RowSink> make_sink(const ManifestShard& shard, std::int64_t slots, std::vector<std::int64_t> list_values) const;
   void wait_for_sync();
