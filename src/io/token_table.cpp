@@ -204,6 +204,7 @@ void read_ids(const TokenTable& table, std::span<const TableRange> ranges, Out* 
       done += tokens;
     });
   }
+  if (pieces.empty()) return;  // such a table may have no file
   read_close(
       *table.file, std::span<const IdPiece<Out>>(pieces), [&](const IdPiece<Out>& piece) { read_piece(table, piece); },
       [&](const IdPiece<Out>& piece, std::span<const std::byte> stored) { take_piece(table, piece, stored); });

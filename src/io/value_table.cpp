@@ -90,6 +90,7 @@ void ValueTable::read(std::span<const TableRange> ranges, ValueType type, std::b
       done += runs.back().count;
     }
   }
+  if (runs.empty()) return;  // such a table may have no file
   const auto out = [&](const Run& run) { return wanted + run.destination * info(type).bytes; };
   const auto as_it_lies = [&](const Run& run) { return run.type == type && !big_endian; };
   std::vector<std::byte> buffer;
