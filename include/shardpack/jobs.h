@@ -157,7 +157,7 @@ struct PackResult {
   std::int64_t strategies = 0;
   std::int64_t bytes_written = 0;          ///< dry run: about what would be, 0 when compression makes it unknown
   std::int64_t dynamic_padding_slots = 0;  ///< what dynamic padding in random batches of 64 would take, expected
-  std::int64_t shuffle_window_tokens = 0;  ///< tokens of the largest partition: rows are shuffled within it
+  std::int64_t shuffle_window_tokens = 0;  ///< rows are shuffled within so many: the largest partition, or its windows
   std::int64_t partitions = 0;
   std::optional<std::int64_t> cut_rows;  ///< more than one plan over all partitions would have, where that can be told
   std::vector<ManifestGroup> groups;     ///< over all partitions, ascending by key; empty without a group column

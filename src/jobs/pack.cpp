@@ -138,7 +138,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   settle_widths(options, *scanned.source, partitions, planning, result.manifest, context);
   result.strategies = totals.strategies;
   result.dynamic_padding_slots = expected_dynamic_slots(totals.lengths, 64);
-  result.shuffle_window_tokens = totals.largest_partition_tokens;
+  result.shuffle_window_tokens = totals.shuffle_window_tokens;
   result.partitions = static_cast<std::int64_t>(partitions.size());
   result.groups = groups_of(partitions);
   if (const auto one = given.empty() ? rows_of_one_plan(partitions, planning, context.stop) : std::nullopt; one)

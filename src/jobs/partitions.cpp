@@ -4,6 +4,7 @@
 #include <map>
 #include <span>
 
+#include "base/checked.h"
 #include "base/rng.h"
 #include "exec/ordered_map.h"
 
@@ -103,7 +104,9 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
     totals.rows += plan.rows;
     totals.bound += partition.plan.bound.rows;
     totals.max_segments_in_row = std::max(totals.max_segments_in_row, plan.max_segments_in_row);
-    totals.largest_partition_tokens = std::max(totals.largest_partition_tokens, tokens);
+    const bool windowed = options.assign.order == RowOrder::windowed;
+    const std::int64_t windows = windowed ? window_count(plan.rows, options.policy.row_tokens) : 1;
+    totals.shuffle_window_tokens = std::max(totals.shuffle_window_tokens, ceil_div(tokens, windows));
     context.progress.advance(1);
   }
   context.progress.end_stage();

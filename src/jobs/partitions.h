@@ -38,9 +38,9 @@ struct PlanningTotals {
   std::int64_t sequences = 0, segments = 0, tokens = 0;  ///< in the rows; tokens with what is added
   std::int64_t added_eos = 0, added_bos = 0;
   std::int64_t strategies = 0, rows = 0, bound = 0, max_segments_in_row = 0;
-  std::int64_t largest_partition_tokens = 0;
-  bool gaps_in_segments = false;  ///< some item takes more slots than it has tokens
-  LengthHistogram lengths;        ///< of the items in tokens, for predictions
+  std::int64_t shuffle_window_tokens = 0;  ///< rows are shuffled within so many: of the largest partition, or of its windows
+  bool gaps_in_segments = false;           ///< some item takes more slots than it has tokens
+  LengthHistogram lengths;                 ///< of the items in tokens, for predictions
 };
 
 /// Plan every partition (items are made and dropped again: only plans stay). \param given  plans to use instead, one for each

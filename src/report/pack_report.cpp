@@ -99,7 +99,18 @@ std::string order_text(const PackResult& result) {
   if (order == "\"by-strategy\"") return "rows are ordered by strategy: shuffle them when training";
   if (result.manifest.rows == 0) return "no rows";
   const std::string what = order == "\"balanced\"" ? "steps of rows that cost alike" : "rows";
-  if (result.partitions <= 1) return what + " are shuffled over the whole dataset";
+  const bool windowed = order == "\"windowed\"";
+  const bool whole = result.partitions <= 1 && (!windowed || result.shuffle_window_tokens >= result.manifest.tokens);
+  if (whole) return what + " are shuffled over the whole dataset";
+  if (windowed) {
+    const Preset& preset = find_preset(result.manifest.preset);
+    std::string then;
+    if (!preset.shuffled_by.empty()) then = fmt::format("; {} shuffles them all", preset.shuffled_by);
+    if (!preset.keep_order.empty()) then += fmt::format(" (but with {})", preset.keep_order);
+    return fmt::format("rows are shuffled within windows of {} tokens (--order shuffled: {}){}",
+                       short_count(result.shuffle_window_tokens),
+                       result.partitions <= 1 ? "over the whole dataset" : "within whole partitions", then);
+  }
   const bool dealt = recorded_option(result.manifest, "partition_order") == "\"shuffled\"";
   return fmt::format("{} are shuffled within {} tokens{}", what, short_count(result.shuffle_window_tokens),
                      dealt ? ", which are blocks from all over the sources" : " (--partition-order shuffled: over more)");

@@ -31,7 +31,7 @@ struct Instance {
 Instance any_instance() {
   Instance instance;
   LengthPolicy& policy = instance.options.policy;
-  policy.segment_multiple = *rc::gen::element<Length>(1, 1, 2, 3);
+  policy.segment_multiple = *rc::gen::element<Length>(1, 1, 2, 3, 1 << 17);  // the last: a few rows are several windows
   policy.row_tokens = policy.segment_multiple * *rc::gen::inRange<Length>(3, 12);
   policy.keep_together = *rc::gen::inRange<std::int32_t>(1, 4);
   policy.overlong = Overlong::drop;
@@ -51,14 +51,15 @@ Instance any_instance() {
   }
   instance.options.packer = *rc::gen::elementOf(names);
   instance.options.packing = {.row_tokens = policy.row_tokens, .max_segments = most};
-  instance.options.assign = {
-      .seed = *rc::gen::arbitrary<std::uint64_t>(),
-      .partition = 0,
-      .order = *rc::gen::element(RowOrder::shuffled, RowOrder::by_strategy, RowOrder::input, RowOrder::balanced),
-      .first_item = 0,
-      .shape = {*rc::gen::inRange<std::int64_t>(1, 4), *rc::gen::inRange<std::int64_t>(1, 3),
-                *rc::gen::inRange<std::int64_t>(1, 3)},
-      .first_row = *rc::gen::inRange<std::int64_t>(0, 9)};
+  instance.options.assign = {.seed = *rc::gen::arbitrary<std::uint64_t>(),
+                             .partition = 0,
+                             .order = *rc::gen::element(RowOrder::shuffled, RowOrder::windowed, RowOrder::by_strategy,
+                                                        RowOrder::input, RowOrder::balanced),
+                             .first_item = 0,
+                             .row_tokens = policy.row_tokens,
+                             .shape = {*rc::gen::inRange<std::int64_t>(1, 4), *rc::gen::inRange<std::int64_t>(1, 3),
+                                       *rc::gen::inRange<std::int64_t>(1, 3)},
+                             .first_row = *rc::gen::inRange<std::int64_t>(0, 9)};
   instance.options.balance_attention = *rc::gen::arbitrary<bool>() && !find_packer(instance.options.packer).input_order;
   return instance;
 }

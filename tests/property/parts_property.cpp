@@ -86,7 +86,8 @@ PackOptions any_options() {
   options.policy.drop_unlabeled = *rc::gen::element(false, false, true);
   options.read.eos_id = 2;
   options.packer = *rc::gen::elementOf(std::vector<std::string>{"auto", "nnlshp", "lpfhp", "ffd", "sequential", "concat"});
-  options.order = *rc::gen::element<std::optional<RowOrder>>(std::nullopt, RowOrder::balanced, RowOrder::input);
+  options.order =
+      *rc::gen::element<std::optional<RowOrder>>(std::nullopt, RowOrder::windowed, RowOrder::balanced, RowOrder::input);
   if (options.order == RowOrder::balanced) options.shape = {.world = 2, .accumulation = 1, .micro_batch = 1};
   options.preset = *rc::gen::elementOf(std::vector<std::string>{"native", "native", "megatron"});
   if (options.preset == "megatron") {

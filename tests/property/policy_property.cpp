@@ -119,12 +119,17 @@ TEST_CASE("an assignment places every item once, whatever the order") {
     const std::vector<std::int64_t> lengths = any_lengths();
     LengthPolicy policy = any_policy();
     policy.overlong = Overlong::split;
-    const std::vector<Item> items = apply_policy(memory_index(lengths), 0, static_cast<SequenceId>(lengths.size()), policy).items;
+    std::vector<Item> items = apply_policy(memory_index(lengths), 0, static_cast<SequenceId>(lengths.size()), policy).items;
+    const auto wide = *rc::gen::element<Length>(1, 1, 1 << 15);  // so that a few rows are several windows
+    policy.row_tokens *= wide;
+    for (Item& item : items) item.slots *= wide;
     const OrderedRows sequential = pack_sequential(items, policy.row_tokens, 0);
     const PackingPlan plan = derive_plan(sequential, "sequential", policy, 0);
-    const AssignOptions options{.seed = *rc::gen::arbitrary<std::uint64_t>(),
-                                .partition = *rc::gen::inRange(0, 3),
-                                .order = *rc::gen::element(RowOrder::shuffled, RowOrder::by_strategy, RowOrder::input)};
+    AssignOptions options{
+        .seed = *rc::gen::arbitrary<std::uint64_t>(),
+        .partition = *rc::gen::inRange(0, 3),
+        .order = *rc::gen::element(RowOrder::shuffled, RowOrder::windowed, RowOrder::by_strategy, RowOrder::input),
+        .row_tokens = policy.row_tokens};
     const Assignment rows = assign(items, plan, options);
     std::vector<int> placed(items.size());
     for (const std::int32_t i : rows.items) ++placed.at(static_cast<std::size_t>(i));
@@ -136,5 +141,9 @@ TEST_CASE("an assignment places every item once, whatever the order") {
     const Assignment again = assign(items, plan, options);
     RC_ASSERT(again.items == rows.items);
     RC_ASSERT(again.begin == rows.begin);
+    if (options.order == RowOrder::windowed && window_count(plan.rows(), policy.row_tokens) == 1) {
+      options.order = RowOrder::shuffled;
+      RC_ASSERT(assign(items, plan, options).items == rows.items);
+    }
   }));
 }

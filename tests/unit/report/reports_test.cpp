@@ -97,6 +97,26 @@ TEST_CASE("the summary of pack tells what is out of the ordinary") {
   CHECK(text.find("to out/ in 1.0 s\ncheck with: shardpack verify out/") != std::string::npos);
 }
 
+TEST_CASE("of rows in windows the summary says how large they are, and who shuffles them all") {
+  PackResult result = a_pack();
+  result.manifest.options = {{"order", "\"windowed\""}};
+  result.shuffle_window_tokens = 2'090'000;
+  const auto says = [&](std::string_view preset, const std::string& expected) {
+    result.manifest.preset = preset;
+    const std::string text = pack_summary(result, {.output = "out", .dry_run = false, .seconds = 1});
+    INFO(text);
+    CHECK(text.find("\nrows are shuffled " + expected + "\n") != std::string::npos);
+  };
+  const std::string windows = "within windows of 2,090,000 tokens (--order shuffled: within whole partitions)";
+  says("native", windows);
+  says("trl", windows + "; TRL's SFTTrainer shuffles them all");
+  says("torchtune", windows + "; a torchtune recipe shuffles them all (but with shuffle: False)");
+  result.partitions = 1;
+  says("native", "within windows of 2,090,000 tokens (--order shuffled: over the whole dataset)");
+  result.shuffle_window_tokens = result.manifest.tokens;
+  says("trl", "over the whole dataset");
+}
+
 TEST_CASE("of rows in balanced order the summary says whether the preset's trainer keeps them") {
   PackResult result = a_pack();
   result.manifest.options = {{"order", "\"balanced\""}};
