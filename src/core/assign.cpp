@@ -96,7 +96,7 @@ std::vector<std::int32_t> window_begins(const std::vector<Item>& items, std::int
 
 /// Put the members of each class into the order in which the plan's places take them, so that rows find what they need near each
 /// other. Rows are dealt to the windows in turn, which spreads every strategy evenly over the input. A place takes a member of
-/// its row's window while there is one; then the places left, in the order of windows, take the members left, in input order.
+/// its row's window while there is one; then the places left take the members left, both in the order of windows.
 void deal_to_windows(Classes& classes, const std::vector<Place>& places, const std::vector<std::int32_t>& begins,
                      const PackingPlan& plan) {
   const PlannedRows rows = planned_rows(plan);
