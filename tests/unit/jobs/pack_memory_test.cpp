@@ -18,6 +18,7 @@ TEST_CASE("a memory budget that cannot be kept to is refused with the number tha
   const std::vector<std::string> inputs{write_npy<std::uint16_t>(folder, "a", "<u2", Sequences(3000, {1, 2, 3}))};
   PackOptions options;
   options.policy.row_tokens = options.packing.row_tokens = 64;
+  options.order = GENERATE(RowOrder::shuffled, RowOrder::windowed);
   ThreadPool pool(2);
   NoProgress progress;
   KeptDiagnostics diagnostics;
