@@ -56,6 +56,10 @@ class SequenceIndex {
   /// The file of a sequence alone, without a look at its boundaries. O(log files).
   std::int32_t file_of(SequenceId sequence) const;
 
+  /// What a pass over the tokens finds later: `ends` as above, and a hash for each file.
+  void set_ends(std::vector<std::uint8_t> ends);
+  void set_hash(std::int32_t file, std::string hash) { files_[static_cast<std::size_t>(file)].hash = std::move(hash); }
+
   /// Values of the group column, ascending, and the place of each sequence's own among them; -1 for a record that has none.
   void set_groups(std::vector<GroupKey> keys, std::vector<std::int32_t> groups);
   bool grouped() const { return !groups_.empty(); }

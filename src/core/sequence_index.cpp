@@ -7,15 +7,19 @@
 
 namespace shardpack {
 
-SequenceIndex::SequenceIndex(std::vector<SourceFile> files, std::vector<std::uint8_t> ends)
-    : files_(std::move(files)), ends_(std::move(ends)) {
+SequenceIndex::SequenceIndex(std::vector<SourceFile> files, std::vector<std::uint8_t> ends) : files_(std::move(files)) {
   first_sequence_.reserve(files_.size() + 1);
   for (const SourceFile& file : files_) {
     ensure(!file.record_begin.empty() && file.record_begin.front() == 0, "record_begin starts at 0");
     first_sequence_.push_back(checked_add(first_sequence_.back(), file.records(), "the number of sequences"));
     tokens_ = checked_add(tokens_, file.tokens(), "the number of tokens");
   }
-  ensure(ends_.empty() || static_cast<std::int64_t>(ends_.size()) == sequences(), "ends has one entry a record");
+  set_ends(std::move(ends));
+}
+
+void SequenceIndex::set_ends(std::vector<std::uint8_t> ends) {
+  ensure(ends.empty() || static_cast<std::int64_t>(ends.size()) == sequences(), "ends has one entry a record");
+  ends_ = std::move(ends);
 }
 
 void SequenceIndex::set_groups(std::vector<GroupKey> keys, std::vector<std::int32_t> groups) {

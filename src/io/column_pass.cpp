@@ -29,7 +29,7 @@ struct RecordRange {
 /// Calls visit(record, position, type, values, count) for all values of the records in `range`.
 template <class Visit>
 void for_each_record(const OpenedFile& file, const ColumnTable& table, RecordRange range, Visit visit) {
-  const std::vector<std::int64_t>& tokens = file.shard.record_begin;
+  const std::vector<std::int64_t>& tokens = file.record_begin();
   const bool per_record = table.column.kind == ColumnKind::sequence;
   const std::vector<std::int64_t>& begin = table.column.kind == ColumnKind::token ? tokens : table.begin;
   const auto begin_of = [&](std::size_t record) { return per_record ? static_cast<std::int64_t>(record) : begin[record]; };
@@ -80,7 +80,7 @@ const ColumnTable& table_of_places(const OpenedFile& file, const Column& placed)
 ColumnFacts scan_placed(const OpenedFile& file, const ColumnTable& table, RecordRange range, const FingerprintKeys& keys) {
   const ColumnTable& where = table_of_places(file, table.column);
   check_equal_lists(table, where, range.first, range.last, file.input.name);
-  const std::vector<std::int64_t> places = read_places(where, file.shard.record_begin, range.first, range.last, file.input.name);
+  const std::vector<std::int64_t> places = read_places(where, file.record_begin(), range.first, range.last, file.input.name);
   ColumnFacts facts;
   std::size_t record = range.first;
   std::int64_t at = table.begin[range.first];
@@ -118,7 +118,7 @@ ColumnFacts scan_records(const OpenedFile& file, const ColumnTable& table, Recor
   if (table.column.kind == ColumnKind::text) {
     // An empty text has no value to visit, and counts all the same.
     for (std::size_t record = range.first; record < range.last; ++record) {
-      if (file.shard.record_begin[record] == file.shard.record_begin[record + 1]) continue;
+      if (file.record_begin()[record] == file.record_begin()[record + 1]) continue;
       if (table.begin[record] != table.begin[record + 1]) continue;
       tally(table.column, keys, file.first_sequence + static_cast<SequenceId>(record), 0, ValueType::u8, nullptr, 0, facts);
     }
@@ -147,7 +147,7 @@ std::optional<RecordRange> next_range(const OpenedFile& file, const ColumnTable&
   if (table.column.kind == ColumnKind::sequence) {
     range.last = std::min(records, next + static_cast<std::size_t>(kChunkValues));
   } else {
-    const std::vector<std::int64_t>& begin = table.column.kind == ColumnKind::token ? file.shard.record_begin : table.begin;
+    const std::vector<std::int64_t>& begin = table.column.kind == ColumnKind::token ? file.record_begin() : table.begin;
     const auto end =
         std::upper_bound(begin.begin() + static_cast<std::ptrdiff_t>(next) + 1, begin.end(), begin[next] + kChunkValues);
     range.last = std::max(next + 1, static_cast<std::size_t>(end - begin.begin()) - 1);
@@ -162,7 +162,7 @@ std::int64_t longest_of(const std::vector<OpenedFile>& files) {
     for (const ColumnTable& table : file.shard.columns) {
       if (table.facts || table.column.kind == ColumnKind::sequence || table.column.kind == ColumnKind::text) continue;
       const bool by_token = table.column.kind == ColumnKind::token || is_placed(table.column);
-      const std::vector<std::int64_t>& begin = by_token ? file.shard.record_begin : table.begin;
+      const std::vector<std::int64_t>& begin = by_token ? file.record_begin() : table.begin;
       for (std::size_t i = 0; i + 1 < begin.size(); ++i) longest = std::max(longest, begin[i + 1] - begin[i]);
     }
   }
@@ -264,7 +264,7 @@ namespace {
 template <class Visit>
 void for_each_listed_loss(const OpenedFile& file, const ColumnTable& table, RecordRange range, Visit visit) {
   const ColumnTable& where = table_of_places(file, table.column);
-  const std::vector<std::int64_t> places = read_places(where, file.shard.record_begin, range.first, range.last, file.input.name);
+  const std::vector<std::int64_t> places = read_places(where, file.record_begin(), range.first, range.last, file.input.name);
   for_each_record(file, table, range,
                   [&](std::size_t record, std::int64_t position, ValueType type, const std::byte* values, std::int64_t count) {
                     const std::int64_t first = where.begin[record] - where.begin[range.first] + position;
@@ -299,7 +299,7 @@ std::vector<std::uint32_t> places_in(const OpenedFile& file, const ColumnTable& 
   for (std::size_t i = 0; i < places.size(); ++i) {
     if (places[i] == kNowhere) continue;
     const std::size_t record = range.first + i;
-    const std::int64_t tokens = file.shard.record_begin[record + 1] - file.shard.record_begin[record];
+    const std::int64_t tokens = file.record_begin()[record + 1] - file.record_begin()[record];
     const std::int64_t place = side == LossSide::start ? places[i] : tokens - 1 - places[i];
     if (place >= std::int64_t{SequenceIndex::kNoLoss}) {
       throw Error(ErrorCode::limit, "--drop-unlabeled: the first token that takes part in the loss lies beyond 2^32 tokens",
@@ -332,7 +332,7 @@ namespace {
 std::vector<std::int64_t> counts_in(const OpenedFile& file, const ColumnTable& table, RecordRange range, const LossPart& part) {
   std::vector<std::int64_t> counts(range.last - range.first);
   const auto counted = [&](std::size_t record) {
-    const std::int64_t tokens = file.shard.record_begin[record + 1] - file.shard.record_begin[record];
+    const std::int64_t tokens = file.record_begin()[record + 1] - file.record_begin()[record];
     const std::int64_t kept = part.tokens > 0 ? std::min(part.tokens, tokens) : tokens;
     const std::int64_t begin = part.side == LossSide::end ? tokens - kept : 0;
     return std::pair(begin, begin + kept);
@@ -364,7 +364,7 @@ std::vector<std::int64_t> loss_counts(const std::vector<OpenedFile>& files, std:
     const ColumnTable& table = file.shard.columns[column];
     // Lists of tokens are kept in any case; there may be none of them in a whole file.
     const bool kept = table.values.file != nullptr || is_placed(table.column);
-    if (!kept && file.records() > 0 && file.shard.record_begin.back() > 0) return {};
+    if (!kept && file.records() > 0 && file.record_begin().back() > 0) return {};
     std::size_t next = 0;
     ordered_map(
         context.pool, default_in_flight(context.pool), context.stop, [&] { return next_range(file, table, next); },

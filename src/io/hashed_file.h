@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <future>
+#include <memory>
 #include <span>
 #include <string>
 #include <utility>
@@ -17,7 +19,7 @@ namespace shardpack {
 class HashedFile {
  public:
   /// \throws Error{io}, also when it is there
-  explicit HashedFile(const std::string& path) : file_(path, File::Mode::create_exclusive) {}
+  explicit HashedFile(const std::string& path) : file_(std::make_unique<File>(path, File::Mode::create_exclusive)) {}
 
   void append(std::span<const std::byte> bytes) {
     constexpr std::size_t kStepBytes = 256 << 10;  // what is hashed is still in the second-level cache when it is written
@@ -28,27 +30,33 @@ class HashedFile {
   std::int64_t bytes() const { return end_; }
 
   ManifestFile finish(std::string name) {
-    file_.sync();
-    file_.close();
+    if (writeback_.valid()) writeback_.wait();
+    file_->sync();
+    file_->close();
     return {std::move(name), end_, hash_.hex()};
   }
 
  private:
   void append_step(std::span<const std::byte> bytes) {
     hash_.update(bytes);
-    file_.write_at(end_, bytes);
+    file_->write_at(end_, bytes);
     end_ += static_cast<std::int64_t>(bytes.size());
     // The disk works while later rows are made, so that the sync at the end has little left to do. A failure comes up there.
     constexpr std::int64_t kWritebackBytes = 8 << 20;
     if (end_ - written_back_ >= kWritebackBytes) {
-      file_.start_writeback(written_back_, end_ - written_back_);
+      // From a thread of its own, for the call takes as long as the disk has its queue full.
+      if (writeback_.valid()) writeback_.wait();
+      writeback_ = std::async(std::launch::async, [&file = *file_, from = written_back_, bytes = end_ - written_back_] {
+        file.start_writeback(from, bytes);
+      });
       written_back_ = end_;
     }
   }
 
-  File file_;
+  std::unique_ptr<File> file_;
   StreamHash hash_;
   std::int64_t end_ = 0, written_back_ = 0;  // bytes
+  std::future<void> writeback_;              // waits for it on destruction
 };
 
 }  // namespace shardpack

@@ -102,7 +102,7 @@ class PieceCutter {
     runs_.clear();
     run_ = 0;
     table_ = &shard.ids;
-    tokens_end_ = shard.record_begin.back();
+    tokens_end_ = opened.record_begin().back();
     const auto limit = std::lower_bound(table_->stretches.begin(), table_->stretches.end(), tokens_end_,
                                         [](const TokenTable::Stretch& stretch, std::int64_t end) { return stretch.first < end; });
     const auto stretches = static_cast<std::size_t>(limit - table_->stretches.begin());
@@ -190,7 +190,7 @@ class PieceScanner {
     std::int64_t longest = 0;
     for (const OpenedFile& file : files) {
       if (file.shard.facts) continue;
-      const std::vector<std::int64_t>& begin = file.shard.record_begin;
+      const std::vector<std::int64_t>& begin = file.record_begin();
       for (std::size_t i = 0; i + 1 < begin.size(); ++i) longest = std::max(longest, begin[i + 1] - begin[i]);
     }
     return longest;
@@ -234,7 +234,7 @@ class PieceScanner {
   [[noreturn]] static void fail_in_row(const OpenedFile& file, const Piece::Part& part, std::span<const std::byte> stored) {
     const std::optional<TokenTable::BadId> bad = file.shard.ids.first_bad(part.first_token, stored);
     ensure(bad.has_value(), "an id that cannot be decoded is found again");
-    const std::vector<std::int64_t>& begin = file.shard.record_begin;
+    const std::vector<std::int64_t>& begin = file.record_begin();
     const auto record = std::upper_bound(begin.begin(), begin.end(), bad->token) - begin.begin() - 1;
     const std::int64_t index = bad->token - begin[static_cast<std::size_t>(record)];
     throw Error(ErrorCode::bad_data, bad_id_message(file.shard.ids_column, index, bad->value), file.input.name,
@@ -249,7 +249,7 @@ class PieceScanner {
     const auto [least, greatest] = id_range(ids);
     if (needs_facts) merge(piece.facts, TokenFacts{.id_min = least, .id_max = greatest, .fingerprint = {}, .hash = {}});
     // Every record that has tokens in the part, from the one that holds its first token on.
-    const std::vector<std::int64_t>& begin = file.shard.record_begin;
+    const std::vector<std::int64_t>& begin = file.record_begin();
     const std::int64_t part_end = part.first_token + part.tokens;
     auto record = static_cast<std::size_t>(std::upper_bound(begin.begin(), begin.end(), part.first_token) - begin.begin() - 1);
     if (&part == piece.parts.data()) piece.first_record = record;

@@ -22,8 +22,10 @@ struct OpenedFile {
   OpenedShard shard;
   std::vector<FileStamp> stamps;  ///< of shard.files; empty for standard input
   SequenceId first_sequence = 0;
+  const std::vector<std::int64_t>* in_index = nullptr;  ///< where shard.record_begin has gone, once there is an index
 
-  std::int64_t records() const { return static_cast<std::int64_t>(shard.record_begin.size()) - 1; }
+  const std::vector<std::int64_t>& record_begin() const { return in_index != nullptr ? *in_index : shard.record_begin; }
+  std::int64_t records() const { return static_cast<std::int64_t>(record_begin().size()) - 1; }
 };
 
 /// Ids to look for at the ends of sequences.

@@ -4,10 +4,14 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <functional>
+#include <future>
 #include <optional>
 #include <set>
 #include <span>
+#include <stop_token>
 #include <utility>
 
 #include "base/checked.h"
@@ -61,6 +65,23 @@ void take_groups(std::vector<OpenedFile>& files, SequenceIndex& index) {
   index.set_groups(std::move(keys), std::move(groups));
 }
 
+/// The boundaries of all files, which go on to use those of the index.
+SequenceIndex index_of(std::vector<OpenedFile>& files) {
+  std::vector<SourceFile> sources;
+  for (OpenedFile& file : files) {
+    SourceFile& source = sources.emplace_back();
+    source.name = file.input.name;
+    source.format = file.format;
+    for (const FileStamp& stamp : file.stamps) source.bytes += stamp.bytes;
+    source.record_begin = std::move(file.shard.record_begin);
+    source.ids_dtype = file.shard.ids.numpy_type();
+    source.null_records = file.shard.null_records;
+  }
+  SequenceIndex index(std::move(sources));
+  for (std::size_t i = 0; i < files.size(); ++i) files[i].in_index = &index.files()[i].record_begin;
+  return index;
+}
+
 /// Begun on construction, ended whatever happens.
 class Stage {
  public:
@@ -73,6 +94,31 @@ class Stage {
 
  private:
   ProgressSink& progress_;
+};
+
+/// What is done while tokens are read. Asked to stop, and waited for, when reading fails.
+class Meanwhile {
+ public:
+  Meanwhile(const ScanNeeds& needs, const SequenceIndex& index, const std::stop_token& stop)
+      : on_stop_(stop, [this] { stop_.request_stop(); }),
+        done_(std::async(std::launch::async, [&needs, &index, token = stop_.get_token()] { needs.meanwhile(index, token); })) {}
+  ~Meanwhile() {
+    stop_.request_stop();
+    done_.wait();
+  }
+  Meanwhile(const Meanwhile&) = delete;
+  Meanwhile& operator=(const Meanwhile&) = delete;
+
+  void finish(ProgressSink& progress, std::string_view name) {
+    if (done_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) return;
+    const Stage stage(progress, name, 0, "");
+    done_.wait();
+  }
+
+ private:
+  std::stop_source stop_;
+  std::stop_callback<std::function<void()>> on_stop_;
+  std::future<void> done_;
 };
 
 /// Formats without columns of lists have none that --positions-columns could mean.
@@ -117,19 +163,23 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
     options.positions_columns.clear();
   }
   const std::vector<InputFile> list = list_inputs(inputs, asked);
-  const Stage stage(context.progress, "scanning", total_bytes(list), "bytes");
+  std::optional<Stage> stage(std::in_place, context.progress, "scanning", total_bytes(list), "bytes");
   std::vector<OpenedFile> files = open_all(list, options, needs, context);
   check_positions_columns(files, options);
   std::optional<EndIds> end_ids;
   if (needs.ends) end_ids = {options.bos_id, options.eos_id};
   std::vector<FileStamp> all_stamps;
   for (const OpenedFile& file : files) all_stamps.insert(all_stamps.end(), file.stamps.begin(), file.stamps.end());
-  ScanPassResult pass = read_unchanged(all_stamps, [&] { return run_scan_pass(files, end_ids, context); });
 
+  SequenceIndex index = index_of(files);
+  const bool complete = !needs.ends && needs.loss_places == LossSide::none && options.group_column.empty();
+  std::optional<Meanwhile> meanwhile;
+  if (needs.meanwhile && complete && !context.pool.inline_only()) meanwhile.emplace(needs, index, context.stop);
+
+  ScanPassResult pass = read_unchanged(all_stamps, [&] { return run_scan_pass(files, end_ids, context); });
   const std::vector<ColumnFacts> column_facts = read_unchanged(all_stamps, [&] { return run_column_pass(files, context); });
 
   ScannedSource scanned;
-  std::vector<SourceFile> sources;
   std::vector<FileTables> tables;
   std::vector<Column> columns = columns_of(files, column_facts);
   for (const ColumnFacts& facts : column_facts) scanned.totals.fingerprint += facts.fingerprint;
@@ -145,26 +195,21 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   if (const int loss = loss_column(columns); needs.loss_counts && loss >= 0) {
     scanned.loss_counts = loss_counts(files, static_cast<std::size_t>(loss), *needs.loss_counts, context);
   }
+  stage.reset();
+  if (meanwhile) meanwhile->finish(context.progress, needs.meanwhile_stage);
+  meanwhile.reset();
+
   for (std::size_t i = 0; i < files.size(); ++i) {
     OpenedFile& file = files[i];
-    SourceFile source;
-    source.name = std::move(file.input.name);
-    source.format = std::move(file.format);
-    for (const FileStamp& stamp : file.stamps) source.bytes += stamp.bytes;
     scanned.stamps.push_back(std::move(file.stamps));
-    source.hash = std::move(pass.facts[i].hash);
-    source.record_begin = std::move(file.shard.record_begin);
-    source.ids_dtype = file.shard.ids.numpy_type();
-    source.null_records = file.shard.null_records;
-    sources.push_back(std::move(source));
-
+    index.set_hash(static_cast<std::int32_t>(i), std::move(pass.facts[i].hash));
     tables.push_back({std::move(file.shard.ids), std::move(file.shard.columns)});
     merge(scanned.totals, pass.facts[i]);
     scanned.padding += file.shard.padding;
     scanned.null_records += file.shard.null_records;
   }
   scanned.not_carried.assign(not_carried.begin(), not_carried.end());
-  SequenceIndex index(std::move(sources), std::move(pass.ends));
+  index.set_ends(std::move(pass.ends));
   if (!options.group_column.empty()) take_groups(files, index);
   if (!places.empty()) index.set_loss_places(std::move(places));
   scanned.source = std::make_unique<ShardSource>(std::move(index), std::move(tables), std::move(columns), std::move(all_stamps));

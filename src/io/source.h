@@ -1,9 +1,12 @@
 // Open shards as one SequenceSource, with everything that the pass over their tokens finds.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "io/column_pass.h"
@@ -33,6 +36,10 @@ struct ScanNeeds {
   /// Count the loss tokens of each sequence, where a column tells them and its values can be read again: with random_access they
   /// always can.
   std::optional<LossPart> loss_counts{};
+  /// Called with the index, on a thread of its own, while tokens are read; not where the index needs the tokens (ends, loss
+  /// places) or has groups, and not with one thread. It keeps its own failures, and stops soon when it is asked to.
+  std::function<void(const SequenceIndex&, const std::stop_token&)> meanwhile{};
+  std::string_view meanwhile_stage{};  ///< what the progress calls it when reading is done before
 };
 
 /// List, open and scan the inputs in one parallel pass: boundaries, id range, fingerprint, file hashes.

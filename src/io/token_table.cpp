@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <bit>
 #include <cstring>
 #include <limits>
@@ -12,6 +11,7 @@
 
 #include "base/checked.h"
 #include "base/units.h"
+#include "core/id_loops.h"
 #include "shardpack/error.h"
 
 namespace shardpack {
@@ -19,8 +19,6 @@ namespace shardpack {
 namespace {
 
 static_assert(std::endian::native == std::endian::little, "ids are read as little-endian machines store them");
-
-constexpr std::size_t kChunkBytes = 16 << 10;  // converted through a buffer that stays in the first-level cache
 
 template <class Stored>
 Stored load(const std::byte* stored, std::size_t i) {
@@ -150,64 +148,45 @@ struct IdPiece {
   std::span<Out> out;
 };
 
-/// Stored ids are of the same width and bytes as those that are wanted.
+/// Ids of the same width are wanted as they lie. Only when a signed one is negative are they gone through to name it.
 template <class Out>
-bool as_they_lie(const TokenTable& table) {
-  return static_cast<std::size_t>(info(table.type).bytes) == sizeof(Out) && !table.big_endian;
-}
-
-/// Signed ids of the same width are in place already; only when one is negative are they gone through to name it.
-template <class Out>
-void check_signs(const TokenTable& table, const IdPiece<Out>& piece) {
+void check_signs(const TokenTable& table, const IdPiece<Out>& piece, std::span<const std::byte> stored) {
   if (info(table.type).name[0] != 'i') return;
-  Out signs = 0;
-  for (const Out id : piece.out) signs |= id;
-  if (signs >> (8 * sizeof(Out) - 1) != 0) convert(table, piece.first, std::as_bytes(piece.out).data(), piece.out);
-}
-
-template <class Out>
-void read_piece(const TokenTable& table, const IdPiece<Out>& piece) {
-  if (as_they_lie<Out>(table)) {
-    table.file->read_at(piece.begin_bytes, std::as_writable_bytes(piece.out));
-    check_signs(table, piece);
-    return;
-  }
-  std::array<std::byte, kChunkBytes> chunk;
-  const auto width = static_cast<std::size_t>(info(table.type).bytes);
-  const std::size_t ids_a_chunk = kChunkBytes / width;
-  for (std::size_t done = 0; done < piece.out.size(); done += ids_a_chunk) {
-    const std::span<Out> part = piece.out.subspan(done, std::min(ids_a_chunk, piece.out.size() - done));
-    table.file->read_at(piece.begin_bytes + static_cast<std::int64_t>(done * width), std::span(chunk).first(part.size() * width));
-    convert(table, piece.first + static_cast<std::int64_t>(done), chunk.data(), part);
-  }
-}
-
-template <class Out>
-void take_piece(const TokenTable& table, const IdPiece<Out>& piece, std::span<const std::byte> stored) {
-  if (!as_they_lie<Out>(table)) return convert(table, piece.first, stored.data(), piece.out);
-  std::memcpy(piece.out.data(), stored.data(), stored.size());
-  check_signs(table, piece);
+  // Looked at where they came from if that can be, for it is still in a cache.
+  const bool aligned = reinterpret_cast<std::uintptr_t>(stored.data()) % alignof(Out) == 0;
+  const Out* const at_hand = aligned ? reinterpret_cast<const Out*>(stored.data()) : piece.out.data();
+  const std::uint32_t greatest = id_range(std::span(at_hand, piece.out.size())).greatest;
+  if (greatest >> (8 * sizeof(Out) - 1) != 0) convert(table, piece.first, std::as_bytes(piece.out).data(), piece.out);
 }
 
 template <class Out>
 void read_ids(const TokenTable& table, std::span<const TableRange> ranges, Out* ids) {
+  const std::int64_t width = info(table.type).bytes;
+  const bool as_they_lie = width == sizeof(Out) && !table.big_endian;
+  const std::int64_t most = as_they_lie ? table.tokens : kCloseBytes / width;
   std::vector<IdPiece<Out>> pieces;
   pieces.reserve(ranges.size());
   auto next = table.stretches.begin();
   for (const TableRange& range : ranges) {
     ensure(range.first >= 0 && range.count >= 0 && range.first <= table.tokens - range.count, "the tokens are in the table");
-    std::int64_t done = 0;
     if (range.count == 0) continue;
+    std::int64_t done = 0;
     for_each_stretch(table, range.first, range.count, next, [&](std::int64_t place, std::int64_t tokens) {
-      pieces.push_back({place, tokens * info(table.type).bytes, range.first + done,
-                        std::span(ids + range.destination + done, static_cast<std::size_t>(tokens))});
-      done += tokens;
+      for (std::int64_t part = 0; tokens > 0; tokens -= part, place += part * width, done += part) {
+        part = std::min(tokens, most);
+        pieces.push_back(
+            {place, part * width, range.first + done, std::span(ids + range.destination + done, static_cast<std::size_t>(part))});
+      }
     });
   }
   if (pieces.empty()) return;  // such a table may have no file
   read_close(
-      *table.file, std::span<const IdPiece<Out>>(pieces), [&](const IdPiece<Out>& piece) { read_piece(table, piece); },
-      [&](const IdPiece<Out>& piece, std::span<const std::byte> stored) { take_piece(table, piece, stored); });
+      *table.file, std::span<const IdPiece<Out>>(pieces),
+      [&](const IdPiece<Out>& piece) { return as_they_lie ? std::as_writable_bytes(piece.out) : std::span<std::byte>(); },
+      [&](const IdPiece<Out>& piece, std::span<const std::byte> stored) {
+        if (as_they_lie) return check_signs(table, piece, stored);
+        convert(table, piece.first, stored.data(), piece.out);
+      });
 }
 
 template <class Out>

@@ -10,8 +10,6 @@ namespace shardpack {
 
 namespace {
 
-constexpr std::int64_t kRunBytes = 256 << 10;  // read and converted at a time: stays in the second-level cache
-
 void swap_values(std::vector<std::byte>& values, std::size_t width) {
   for (std::size_t at = 0; at + width <= values.size(); at += width) {
     std::reverse(values.begin() + static_cast<std::ptrdiff_t>(at), values.begin() + static_cast<std::ptrdiff_t>(at + width));
@@ -50,7 +48,7 @@ ValueTable::Run ValueTable::next_run(std::int64_t first, std::int64_t count) con
   const Stretch& stretch = *(after - 1);
   const std::int64_t end = after == stretches.end() ? values : after->first;
   const int bytes = info(stretch.type).bytes;
-  const std::int64_t here = std::min({count, end - first, kRunBytes / bytes});
+  const std::int64_t here = std::min({count, end - first, kCloseBytes / bytes});
   return {stretch.begin_bytes + (first - stretch.first) * bytes, here * bytes, here, stretch.type};
 }
 
@@ -92,24 +90,16 @@ void ValueTable::read(std::span<const TableRange> ranges, ValueType type, std::b
   }
   if (runs.empty()) return;  // such a table may have no file
   const auto out = [&](const Run& run) { return wanted + run.destination * info(type).bytes; };
-  const auto as_it_lies = [&](const Run& run) { return run.type == type && !big_endian; };
+  const auto place = [&](const Run& run) {
+    const bool as_it_lies = run.type == type && !big_endian;
+    return as_it_lies ? std::span(out(run), static_cast<std::size_t>(run.bytes)) : std::span<std::byte>();
+  };
   std::vector<std::byte> buffer;
-  const auto convert = [&](const Run& run) {
-    const ValueType stored = settle(run, buffer);
-    convert_values(stored, buffer.data(), run.count, type, out(run));
-  };
-  const auto alone = [&](const Run& run) {
-    if (as_it_lies(run)) return file->read_at(run.begin_bytes, std::span(out(run), static_cast<std::size_t>(run.bytes)));
-    load(run, buffer);
-    convert(run);
-  };
-  read_close(*file, std::span<const Run>(runs), alone, [&](const Run& run, std::span<const std::byte> stored) {
-    if (as_it_lies(run)) {
-      std::memcpy(out(run), stored.data(), stored.size());
-    } else {
-      buffer.assign(stored.begin(), stored.end());
-      convert(run);
-    }
+  read_close(*file, std::span<const Run>(runs), place, [&](const Run& run, std::span<const std::byte> stored) {
+    if (!place(run).empty()) return;
+    buffer.assign(stored.begin(), stored.end());
+    const ValueType settled = settle(run, buffer);
+    convert_values(settled, buffer.data(), run.count, type, out(run));
   });
 }
 

@@ -3,8 +3,13 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
+#include <optional>
+#include <stop_token>
+#include <utility>
 
 #include "base/checked.h"
+#include "base/free_memory.h"
 #include "base/hash.h"
 #include "base/units.h"
 #include "core/predictions.h"
@@ -70,14 +75,84 @@ struct Inputs {
   std::string scan_hash;  // of a saved scan
 };
 
+/// What follows from lengths: partitions are cut by the data and planned, rows, bounds and removals are known.
+struct Plans {
+  std::vector<Partition> partitions;
+  PlanningTotals totals;
+  std::optional<std::int64_t> rows_of_one_plan;
+  std::optional<PreparedPartition> first;
+};
+
+/// \param prepare  make the rows of the first partition, too
+Plans make_plans(const SequenceIndex& index, const PackOptions& options, const PlanningOptions& planning,
+                 const std::vector<GivenPlan>& given, bool prepare, const RunContext& context) {
+  check_overlong(index, planning.policy);
+  Plans plans;
+  plans.partitions = cut_partitions(index, {.tokens = options.partition_tokens,
+                                            .order = options.partition_order,
+                                            .seed = options.seed,
+                                            .keep_together = options.policy.keep_together});
+  check_memory(index, plans.partitions, planning, context);
+  if (!given.empty()) check_plan_count(given, options.plan, plans.partitions.size());
+  plans.totals = plan_partitions(plans.partitions, index, planning, given, context);
+  if (given.empty()) plans.rows_of_one_plan = rows_of_one_plan(plans.partitions, planning, context.stop);
+  if (prepare && !plans.partitions.empty()) {
+    plans.first = prepare_partition(index, plans.partitions.front(), planning, StepMeter(options).wanted());
+  }
+  return plans;
+}
+
+/// make_plans() as soon as the index is there: on the way while tokens are read, or when it is asked for.
+class EarlyPlans {
+ public:
+  EarlyPlans(const PackOptions& options, const PlanningOptions& planning, const std::vector<GivenPlan>& given,
+             const RunContext& context)
+      : options_(options), planning_(planning), given_(given), context_(context) {}
+
+  void make_meanwhile(const SequenceIndex& index, const std::stop_token& stop) {
+    NoProgress silent;  // the progress tells of the reading
+    const RunContext quiet{.pool = context_.pool,
+                           .stop = stop,
+                           .progress = silent,
+                           .diagnostics = context_.diagnostics,
+                           .memory_bytes = context_.memory_bytes,
+                           .memory_limit = context_.memory_limit,
+                           .temp_dir = context_.temp_dir};
+    // Under a limit, and where another part may have it, the first partition waits for its turn.
+    const bool prepare = !options_.dry_run && !options_.part && context_.memory_limit == 0;
+    try {
+      plans_ = make_plans(index, options_, planning_, given_, prepare, quiet);
+    } catch (...) {
+      failure_ = std::current_exception();
+    }
+  }
+
+  Plans take(const SequenceIndex& index) {
+    if (failure_) std::rethrow_exception(failure_);
+    if (plans_) return std::move(*plans_);
+    return make_plans(index, options_, planning_, given_, false, context_);
+  }
+
+ private:
+  const PackOptions& options_;
+  const PlanningOptions& planning_;
+  const std::vector<GivenPlan>& given_;
+  const RunContext& context_;
+  std::optional<Plans> plans_;
+  std::exception_ptr failure_;
+};
+
 /// One pass over the inputs: boundaries, id range, fingerprint. Or what a pass has found before.
 Inputs read_inputs(const std::vector<std::string>& inputs, const PackOptions& options, std::optional<SavedScan>& scan,
-                   const LengthPolicy& policy, const RunContext& context) {
+                   const LengthPolicy& policy, EarlyPlans& plans, const RunContext& context) {
   Inputs read;
   if (!scan) {
-    const ScanNeeds needs{.random_access = !options.dry_run && holds_tokens(options),
-                          .loss_places = loss_side(policy),
-                          .ends = options.policy.append_eos || options.policy.prepend_bos};
+    const ScanNeeds needs{
+        .random_access = !options.dry_run && holds_tokens(options),
+        .loss_places = loss_side(policy),
+        .ends = options.policy.append_eos || options.policy.prepend_bos,
+        .meanwhile = [&](const SequenceIndex& index, const std::stop_token& stop) { plans.make_meanwhile(index, stop); },
+        .meanwhile_stage = "planning"};
     read.scanned = open_source(inputs, options.read, needs, context);
     return read;
   }
@@ -116,21 +191,18 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   // The index says where every token is.
   RunContext reading = context;
   if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->trainer_folder() : parent_of(output);
-  Inputs read = read_inputs(inputs, options, scan, planning.policy, reading);
+  EarlyPlans early(options, planning, given, context);
+  Inputs read = read_inputs(inputs, options, scan, planning.policy, early, reading);
   const ScannedSource& scanned = read.scanned;
   const SequenceIndex& index = scanned.source->index();
   check_left_out(scanned, options);
   warn_of_losses(scanned, holds_tokens(options), context.diagnostics);
 
   // Partitions are cut by the data and planned: rows, bounds and removals are known, and nothing is written yet.
-  check_overlong(index, planning.policy);
-  std::vector<Partition> partitions = cut_partitions(index, {.tokens = options.partition_tokens,
-                                                             .order = options.partition_order,
-                                                             .seed = options.seed,
-                                                             .keep_together = options.policy.keep_together});
-  check_memory(index, partitions, planning, context);
-  if (!given.empty()) check_plan_count(given, options.plan, partitions.size());
-  const PlanningTotals totals = plan_partitions(partitions, index, planning, given, context);
+  Plans plans = early.take(index);
+  release_free_memory();  // of reading and planning, before blocks of rows are made
+  std::vector<Partition>& partitions = plans.partitions;
+  const PlanningTotals& totals = plans.totals;
   const TailRows tail = plan_tail(partitions, totals.rows, options);
 
   PackResult result;
@@ -141,8 +213,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   result.shuffle_window_tokens = totals.shuffle_window_tokens;
   result.partitions = static_cast<std::int64_t>(partitions.size());
   result.groups = groups_of(partitions);
-  if (const auto one = given.empty() ? rows_of_one_plan(partitions, planning, context.stop) : std::nullopt; one)
-    result.cut_rows = totals.rows - *one;
+  if (plans.rows_of_one_plan) result.cut_rows = totals.rows - *plans.rows_of_one_plan;
   const RewriteSettings settings = rewrite_settings(options, result.manifest, partitions, totals, tail);
   result.bytes_written = expected_bytes(result.manifest, settings);
   const RunContext writing = with_memory_left(index, partitions, planning, settings, context);
@@ -161,7 +232,8 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
                        .settings = settings,
                        .options = options,
                        .tail = tail,
-                       .context = writing};
+                       .context = writing,
+                       .first = plans.first};
   const RunIdentity identity = identity_of_run(options, read.scan_hash, result.manifest, partitions);
   if (read.saved) {
     const SequenceRanges all(0, index.sequences());

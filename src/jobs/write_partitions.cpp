@@ -50,6 +50,19 @@ AssignOptions assign_options(const WritingJob& job, std::size_t number) {
   return options;
 }
 
+}  // namespace
+
+PreparedPartition prepare_partition(const SequenceIndex& index, const Partition& partition, const PlanningOptions& planning,
+                                    bool wants_costs) {
+  PolicyResult policy = apply_policy(index, partition.sequences, planning.policy);
+  PreparedPartition prepared;
+  prepared.removed = std::move(policy.removed);
+  prepared.rows = assign_partition(std::move(policy.items), index, partition, planning, wants_costs ? &prepared.costs : nullptr);
+  return prepared;
+}
+
+namespace {
+
 /// The rows of a partition and its part of the log of what is removed. `head` collects the dataset's first rows, for --tail
 /// repeat; the last partition's extra rows are made of them, in a shard of their own behind its others, so that planned rows stay
 /// what their plans say.
@@ -59,11 +72,11 @@ PartitionRecord write_partition(const WritingJob& job, std::size_t number, Rewri
   Partition& partition = job.partitions[number];
   PlanningOptions planning = job.planning;
   planning.assign = assign_options(job, number);
-  PolicyResult policy = apply_policy(index, partition.sequences, planning.policy);
-  removed.add(policy.removed);
   const bool metered = steps != nullptr && steps->wanted();
-  PartitionCosts costs;
-  OrderedRows rows = assign_partition(std::move(policy.items), index, partition, planning, metered ? &costs : nullptr);
+  PreparedPartition prepared =
+      number == 0 && job.first ? *std::exchange(job.first, std::nullopt) : prepare_partition(index, partition, planning, metered);
+  removed.add(prepared.removed);
+  OrderedRows& rows = prepared.rows;
   if (planning.balance_attention) static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);
   PartitionRecord record;
   if (partition.dropped_rows > 0) {
@@ -71,7 +84,7 @@ PartitionRecord write_partition(const WritingJob& job, std::size_t number, Rewri
     removed.add(record.dropped.ranges);
   }
   if (job.options.tail == Tail::repeat) keep_head(head, rows, job.tail.extra);
-  if (metered) steps->add(rows, costs, planning.assign);
+  if (metered) steps->add(rows, prepared.costs, planning.assign);
 
   record.entry = {.sequences = partition.sequences,
                   .rows = partition.plan.rows(),

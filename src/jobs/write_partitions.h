@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "io/staged_output.h"
@@ -15,6 +16,16 @@
 
 namespace shardpack {
 
+/// The rows of a partition, and what its policy leaves out: all that lengths alone decide.
+struct PreparedPartition {
+  std::vector<RemovedRange> removed;
+  OrderedRows rows;
+  PartitionCosts costs;  ///< where they are wanted
+};
+/// \param planning  with the partition's own AssignOptions
+PreparedPartition prepare_partition(const SequenceIndex& index, const Partition& partition, const PlanningOptions& planning,
+                                    bool wants_costs);
+
 /// What the writing of all partitions shares.
 struct WritingJob {
   StagedOutput& staged;
@@ -25,6 +36,7 @@ struct WritingJob {
   const PackOptions& options;
   TailRows tail;
   const RunContext& context;
+  std::optional<PreparedPartition>& first;  ///< partition 0 where it has been prepared; taken when it is written
 };
 
 /// All rows, partition by partition; completes the manifest.
