@@ -3,9 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <exception>
 #include <optional>
-#include <stop_token>
 #include <utility>
 
 #include "base/checked.h"
@@ -19,6 +17,7 @@
 #include "io/source.h"
 #include "io/staged_output.h"
 #include "jobs/conservation.h"
+#include "jobs/early_plans.h"
 #include "jobs/given_plans.h"
 #include "jobs/index_views.h"
 #include "jobs/memory_need.h"
@@ -75,84 +74,16 @@ struct Inputs {
   std::string scan_hash;  // of a saved scan
 };
 
-/// What follows from lengths: partitions are cut by the data and planned, rows, bounds and removals are known.
-struct Plans {
-  std::vector<Partition> partitions;
-  PlanningTotals totals;
-  std::optional<std::int64_t> rows_of_one_plan;
-  std::optional<PreparedPartition> first;
-};
-
-/// \param prepare  make the rows of the first partition, too
-Plans make_plans(const SequenceIndex& index, const PackOptions& options, const PlanningOptions& planning,
-                 const std::vector<GivenPlan>& given, bool prepare, const RunContext& context) {
-  check_overlong(index, planning.policy);
-  Plans plans;
-  plans.partitions = cut_partitions(index, {.tokens = options.partition_tokens,
-                                            .order = options.partition_order,
-                                            .seed = options.seed,
-                                            .keep_together = options.policy.keep_together});
-  check_memory(index, plans.partitions, planning, context);
-  if (!given.empty()) check_plan_count(given, options.plan, plans.partitions.size());
-  plans.totals = plan_partitions(plans.partitions, index, planning, given, context);
-  if (given.empty()) plans.rows_of_one_plan = rows_of_one_plan(plans.partitions, planning, context.stop);
-  if (prepare && !plans.partitions.empty()) {
-    plans.first = prepare_partition(index, plans.partitions.front(), planning, StepMeter(options).wanted());
-  }
-  return plans;
-}
-
-/// make_plans() as soon as the index is there: on the way while tokens are read, or when it is asked for.
-class EarlyPlans {
- public:
-  EarlyPlans(const PackOptions& options, const PlanningOptions& planning, const std::vector<GivenPlan>& given,
-             const RunContext& context)
-      : options_(options), planning_(planning), given_(given), context_(context) {}
-
-  void make_meanwhile(const SequenceIndex& index, const std::stop_token& stop) {
-    NoProgress silent;  // the progress tells of the reading
-    const RunContext quiet{.pool = context_.pool,
-                           .stop = stop,
-                           .progress = silent,
-                           .diagnostics = context_.diagnostics,
-                           .memory_bytes = context_.memory_bytes,
-                           .memory_limit = context_.memory_limit,
-                           .temp_dir = context_.temp_dir};
-    // Under a limit, and where another part may have it, the first partition waits for its turn.
-    const bool prepare = !options_.dry_run && !options_.part && context_.memory_limit == 0;
-    try {
-      plans_ = make_plans(index, options_, planning_, given_, prepare, quiet);
-    } catch (...) {
-      failure_ = std::current_exception();
-    }
-  }
-
-  Plans take(const SequenceIndex& index) {
-    if (failure_) std::rethrow_exception(failure_);
-    if (plans_) return std::move(*plans_);
-    return make_plans(index, options_, planning_, given_, false, context_);
-  }
-
- private:
-  const PackOptions& options_;
-  const PlanningOptions& planning_;
-  const std::vector<GivenPlan>& given_;
-  const RunContext& context_;
-  std::optional<Plans> plans_;
-  std::exception_ptr failure_;
-};
-
 /// One pass over the inputs: boundaries, id range, fingerprint. Or what a pass has found before.
 Inputs read_inputs(const std::vector<std::string>& inputs, const PackOptions& options, std::optional<SavedScan>& scan,
                    const LengthPolicy& policy, EarlyPlans& plans, const RunContext& context) {
   Inputs read;
   if (!scan) {
-    const ScanNeeds needs{
-        .random_access = !options.dry_run && holds_tokens(options),
-        .loss_places = loss_side(policy),
-        .ends = options.policy.append_eos || options.policy.prepend_bos,
-        .meanwhile = [&](const SequenceIndex& index, const std::stop_token& stop) { plans.make_meanwhile(index, stop); },
-        .meanwhile_stage = "planning"};
+    const ScanNeeds needs{.random_access = !options.dry_run && holds_tokens(options),
+                          .loss_places = loss_side(policy),
+                          .ends = options.policy.append_eos || options.policy.prepend_bos,
+                          .meanwhile = plans.maker(),
+                          .meanwhile_stage = "planning"};
     read.scanned = open_source(inputs, options.read, needs, context);
     return read;
   }
