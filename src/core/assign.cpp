@@ -137,6 +137,28 @@ void deal_to_windows(Classes& classes, const std::vector<Place>& places, const s
   members = std::move(dealt);
 }
 
+/// `order` shuffled within each of `windows` equal parts of it.
+void shuffle_windows(std::vector<std::int32_t>& order, std::int64_t windows, const AssignOptions& options) {
+  const RandomStream stream(options.seed, RandomPurpose::row_order, static_cast<std::uint32_t>(options.partition));
+  for (std::int64_t window = 0; window < windows; ++window) {
+    const auto begin = static_cast<std::size_t>(part_begin(std::ssize(order), window, windows));
+    const auto end = static_cast<std::size_t>(part_begin(std::ssize(order), window + 1, windows));
+    stream.shuffle(std::span(order).subspan(begin, end - begin), begin);
+  }
+}
+
+/// The numbers of a plan's rows, window by window as deal_to_windows() deals them.
+std::vector<std::int32_t> dealt_order(std::int64_t rows, const AssignOptions& options) {
+  const std::int64_t windows = window_count(rows, options.row_tokens);
+  std::vector<std::int32_t> order;
+  order.reserve(static_cast<std::size_t>(rows));
+  for (std::int64_t window = 0; window < windows; ++window) {
+    for (std::int64_t row = window; row < rows; row += windows) order.push_back(static_cast<std::int32_t>(row));
+  }
+  shuffle_windows(order, windows, options);
+  return order;
+}
+
 /// Equal lengths are interchangeable: draw who goes where, unless rows are to follow the input.
 void draw_members(Classes& classes, const std::vector<Item>& items, const PackingPlan& plan, const std::vector<Place>& places,
                   const AssignOptions& options) {
@@ -177,14 +199,17 @@ Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const
     }
     rows.begin.push_back(static_cast<std::int64_t>(rows.items.size()));
   };
-  if (!options.ordered || options.order != RowOrder::shuffled) {
+  const bool windowed = options.order == RowOrder::windowed;
+  if (!options.ordered || (options.order != RowOrder::shuffled && !windowed)) {
     for (std::size_t s = 0; s < plan.count.size(); ++s) {
       for (std::int64_t row = 0; row < plan.count[s]; ++row) add_row(s, row);
     }
     return options.ordered ? order_rows(rows, items, options) : rows;
   }
   const PlannedRows planned = planned_rows(plan);
-  for (const std::int32_t r : shuffled_order(plan.rows(), options)) {
+  AssignOptions order = options;
+  order.row_tokens = plan.row_tokens;
+  for (const std::int32_t r : windowed ? dealt_order(plan.rows(), order) : shuffled_order(plan.rows(), options)) {
     add_row(static_cast<std::size_t>(planned.strategy[static_cast<std::size_t>(r)]),
             planned.row_of_strategy[static_cast<std::size_t>(r)]);
   }
@@ -205,8 +230,8 @@ Assignment spread_units(const Assignment& rows, std::int32_t keep_together) {
 
 namespace {
 
-/// Rows by the item in their middle, cut into windows, each of which is shuffled.
-std::vector<std::int32_t> windowed_order(const Assignment& rows, const AssignOptions& options) {
+/// Of rows that no plan deals to windows, or several do: by the item in their middle.
+std::vector<std::int32_t> middle_order(const Assignment& rows, const AssignOptions& options) {
   const std::int64_t windows = window_count(rows.rows(), options.row_tokens);
   if (windows == 1) return shuffled_order(rows.rows(), options);
   std::vector<std::pair<std::int32_t, std::int32_t>> by_middle(static_cast<std::size_t>(rows.rows()));  // an item is in one row
@@ -220,12 +245,7 @@ std::vector<std::int32_t> windowed_order(const Assignment& rows, const AssignOpt
   std::ranges::sort(by_middle);
   std::vector<std::int32_t> order(by_middle.size());
   std::ranges::transform(by_middle, order.begin(), &std::pair<std::int32_t, std::int32_t>::second);
-  const RandomStream stream(options.seed, RandomPurpose::row_order, static_cast<std::uint32_t>(options.partition));
-  for (std::int64_t window = 0; window < windows; ++window) {
-    const auto begin = static_cast<std::size_t>(part_begin(rows.rows(), window, windows));
-    const auto end = static_cast<std::size_t>(part_begin(rows.rows(), window + 1, windows));
-    stream.shuffle(std::span(order).subspan(begin, end - begin), begin);
-  }
+  shuffle_windows(order, windows, options);
   return order;
 }
 
@@ -233,7 +253,7 @@ std::vector<std::int32_t> windowed_order(const Assignment& rows, const AssignOpt
 
 std::vector<std::int32_t> order_of_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options) {
   if (options.order == RowOrder::shuffled) return shuffled_order(rows.rows(), options);
-  if (options.order == RowOrder::windowed) return windowed_order(rows, options);
+  if (options.order == RowOrder::windowed) return options.dealt ? dealt_order(rows.rows(), options) : middle_order(rows, options);
   if (options.order == RowOrder::balanced) return balanced_order(row_costs(rows, items), options);
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows.rows()));
   std::iota(order.begin(), order.end(), 0);

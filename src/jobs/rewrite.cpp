@@ -223,7 +223,9 @@ int Rewriter::blocks_in_flight() const {
   const int wanted = settings_.windowed ? context_.pool.threads() + 1 : default_in_flight(context_.pool);
   const int most = std::min(wanted, default_in_flight(context_.pool));
   if (context_.memory_bytes == 0) return most;
-  return static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 / settings_.block_bytes(), 1, most));
+  // Where no one has asked for less, windows are as many as other blocks would be.
+  const std::int64_t larger = settings_.windowed && context_.memory_limit == 0 ? kWindowSlots / kBlockTokens : 1;
+  return static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 * larger / settings_.block_bytes(), 1, most));
 }
 
 std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::int64_t slots,

@@ -31,15 +31,30 @@ struct Reads {
   std::vector<Piece> alone, together;
 };
 
+/// Each is at its place when it is told of, if it has one; what has none comes by the same reads.
 Reads read(const File& file, const std::string& content, const std::vector<Piece>& pieces) {
+  std::vector<std::byte> wanted(content.size());
+  const auto place = [&](const Piece& piece) {
+    return std::span(wanted).subspan(static_cast<std::size_t>(piece.begin_bytes), static_cast<std::size_t>(piece.bytes));
+  };
+  const auto is_right = [&](const Piece& piece, std::span<const std::byte> bytes) {
+    return std::ssize(bytes) == piece.bytes && std::memcmp(bytes.data(), content.data() + piece.begin_bytes, bytes.size()) == 0;
+  };
   Reads reads;
+  read_close(file, std::span<const Piece>(pieces), place, [&](const Piece& piece, std::span<const std::byte> stored) {
+    REQUIRE(is_right(piece, stored));
+    REQUIRE(is_right(piece, place(piece)));
+    (stored.data() == place(piece).data() ? reads.alone : reads.together).push_back(piece);
+  });
+  std::vector<Piece> converted, all = pieces;
+  std::erase_if(all, [](const Piece& piece) { return piece.bytes > kCloseBytes; });
   read_close(
-      file, std::span<const Piece>(pieces), [&](const Piece& piece) { reads.alone.push_back(piece); },
+      file, std::span<const Piece>(all), [](const Piece&) { return std::span<std::byte>(); },
       [&](const Piece& piece, std::span<const std::byte> stored) {
-        REQUIRE(std::ssize(stored) == piece.bytes);
-        REQUIRE(std::memcmp(stored.data(), content.data() + piece.begin_bytes, stored.size()) == 0);
-        reads.together.push_back(piece);
+        REQUIRE(is_right(piece, stored));
+        converted.push_back(piece);
       });
+  REQUIRE(converted == all);
   return reads;
 }
 
