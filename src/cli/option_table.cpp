@@ -513,7 +513,7 @@ constexpr Option kOptions[] = {
      "drop sequences with fewer tokens",
      [](S& s, const V& v) { s.pack.policy.min_tokens = length(v, 0); }},
     {"--drop-unlabeled", nullptr, nullptr, Section::sequences, kScan | kPlan | kPack, kNone, Kind::plain,
-     "drop sequences of which no token that is left takes part in the loss, by labels (-100) or a mask (0)",
+     "drop sequences of which no token that is left takes part in the loss, by labels (-100), a mask (0) or weights of masked tokens (0)",
      [](S& s, const V& v) { s.pack.policy.drop_unlabeled = on(v); },
      {},
      {{kScan, "with --save: note where each sequence's loss lies, for pack --drop-unlabeled"}}},

@@ -44,11 +44,11 @@ class HashedFile {
     // The disk works while later rows are made, so that the sync at the end has little left to do. A failure comes up there.
     constexpr std::int64_t kWritebackBytes = 8 << 20;
     if (end_ - written_back_ >= kWritebackBytes) {
-      // From a thread of its own, for the call takes as long as the disk has its queue full.
+      // In a thread of its own, for the call takes as long as the disk has its queue full; later, where there can be none.
       if (writeback_.valid()) writeback_.wait();
-      writeback_ = std::async(std::launch::async, [&file = *file_, from = written_back_, bytes = end_ - written_back_] {
-        file.start_writeback(from, bytes);
-      });
+      writeback_ =
+          std::async(std::launch::async | std::launch::deferred,
+                     [&file = *file_, from = written_back_, bytes = end_ - written_back_] { file.start_writeback(from, bytes); });
       written_back_ = end_;
     }
   }

@@ -96,12 +96,14 @@ class Stage {
   ProgressSink& progress_;
 };
 
-/// What is done while tokens are read. Asked to stop, and waited for, when reading fails.
+/// What is done while tokens are read, or behind it where no thread can be had. Asked to stop, and waited for, when reading
+/// fails.
 class Meanwhile {
  public:
   Meanwhile(const ScanNeeds& needs, const SequenceIndex& index, const std::stop_token& stop)
       : on_stop_(stop, [this] { stop_.request_stop(); }),
-        done_(std::async(std::launch::async, [&needs, &index, token = stop_.get_token()] { needs.meanwhile(index, token); })) {}
+        done_(std::async(std::launch::async | std::launch::deferred,
+                         [&needs, &index, token = stop_.get_token()] { needs.meanwhile(index, token); })) {}
   ~Meanwhile() {
     stop_.request_stop();
     done_.wait();
