@@ -105,8 +105,8 @@ void deal_to_windows(Classes& classes, const std::vector<Place>& places, const s
   std::vector<std::int32_t> dealt(members.size());
   std::vector<std::int64_t> next = classes.begin;  // by class: the next member to look at
   std::vector<std::int64_t> left = classes.begin;  // by class: members before it were left, and moved to the class's beginning
-  struct Unmet {
-    std::size_t slots, place;
+  struct Unmet {                                   // as many as items where the lengths of the input change along it
+    std::int32_t slots, place;
   };
   std::vector<Unmet> unmet;
   for (std::size_t window = 0; window < windows; ++window) {
@@ -123,7 +123,7 @@ void deal_to_windows(Classes& classes, const std::vector<Place>& places, const s
           dealt[place] = member();
           ++at;
         } else {
-          unmet.push_back({slots, place});
+          unmet.push_back({plan.lengths[p], static_cast<std::int32_t>(place)});
         }
       }
     }
@@ -133,7 +133,9 @@ void deal_to_windows(Classes& classes, const std::vector<Place>& places, const s
     std::copy(members.begin() + next[slots], members.begin() + classes.begin[slots + 1], to);
     next[slots] = classes.begin[slots];
   }
-  for (const Unmet& place : unmet) dealt[place.place] = members[static_cast<std::size_t>(next[place.slots]++)];
+  for (const Unmet& u : unmet) {
+    dealt[static_cast<std::size_t>(u.place)] = members[static_cast<std::size_t>(next[static_cast<std::size_t>(u.slots)]++)];
+  }
   members = std::move(dealt);
 }
 

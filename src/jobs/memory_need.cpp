@@ -51,6 +51,7 @@ std::int64_t partition_bytes(std::int64_t items, std::int64_t rows, const Planni
   if (planning.policy.keep_together > 1) item += static_cast<std::int64_t>(sizeof(Item));
   if (grouped) item += static_cast<std::int64_t>(sizeof(Item)) + 8;
   if (planning.balance_attention) item += 4 * 8;
+  if (planning.assign.order == RowOrder::windowed) item += 4;  // places that wait for what is left
   constexpr std::int64_t kRow = 8 + 4 * 4;  // where it begins, its strategy, its place there, its place in the order, its cost
   return items * item + rows * kRow;
 }
