@@ -36,6 +36,15 @@ struct OutputRules {
   std::int64_t width(OutputSource source) const {
     return is_per_entry(source) ? entry_width : is_fixed_width(source) ? segment_width : row_tokens;
   }
+  /// Bytes a row of all these columns.
+  std::int64_t row_bytes() const {
+    std::int64_t bytes = 0;
+    for (const OutputColumn& column : columns) {
+      if (column.source < OutputSource::seq_lengths || is_fixed_width(column.source))
+        bytes += width(column.source) * info(column.type).bytes;
+    }
+    return bytes;
+  }
 };
 
 /// \throws Error{usage} for a container that the preset cannot be in

@@ -117,6 +117,7 @@ void File::truncate(std::int64_t bytes) const {
   if (sys::ftruncate(descriptor_, bytes) != 0) throw_errno("cut", shown_);
 }
 
+void File::reserve(std::int64_t bytes) const { sys::reserve(descriptor_, bytes); }
 void File::start_writeback(std::int64_t offset, std::int64_t bytes) const { sys::start_writeback(descriptor_, offset, bytes); }
 
 void File::sync() const {

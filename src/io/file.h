@@ -38,6 +38,7 @@ class File {
   std::size_t read_some_at(std::int64_t offset, std::span<std::byte> out) const;
   void write_at(std::int64_t offset, std::span<const std::byte> bytes) const;
   void truncate(std::int64_t bytes) const;
+  void reserve(std::int64_t bytes) const;  ///< room on the disk, in one piece if there is one; what is too much is truncated
   void start_writeback(std::int64_t offset, std::int64_t bytes) const;  ///< the disk may begin; sync() is still needed
   void sync() const;                                                    ///< data and size reach the disk
   /// Until the file is closed or the process ends, however it ends. \return false, with errno, when it cannot be had at once

@@ -18,8 +18,14 @@ namespace shardpack {
 
 class HashedFile {
  public:
-  /// \throws Error{io}, also when it is there
-  explicit HashedFile(const std::string& path) : file_(std::make_unique<File>(path, File::Mode::create_exclusive)) {}
+  /// \param expected_bytes  0: not known. \throws Error{io}, also when it is there
+  explicit HashedFile(const std::string& path, std::int64_t expected_bytes = 0)
+      : file_(std::make_unique<File>(path, File::Mode::create_exclusive)) {
+    // Where there is room already, writing does not wait for that which the write-back is finding.
+    if (expected_bytes < kWritebackBytes) return;
+    file_->reserve(expected_bytes);
+    reserved_ = expected_bytes;
+  }
 
   void append(std::span<const std::byte> bytes) {
     constexpr std::size_t kStepBytes = 256 << 10;  // what is hashed is still in the second-level cache when it is written
@@ -31,18 +37,20 @@ class HashedFile {
 
   ManifestFile finish(std::string name) {
     if (writeback_.valid()) writeback_.wait();
+    if (reserved_ > end_) file_->truncate(end_);
     file_->sync();
     file_->close();
     return {std::move(name), end_, hash_.hex()};
   }
 
  private:
+  static constexpr std::int64_t kWritebackBytes = 8 << 20;
+
   void append_step(std::span<const std::byte> bytes) {
     hash_.update(bytes);
     file_->write_at(end_, bytes);
     end_ += static_cast<std::int64_t>(bytes.size());
     // The disk works while later rows are made, so that the sync at the end has little left to do. A failure comes up there.
-    constexpr std::int64_t kWritebackBytes = 8 << 20;
     if (end_ - written_back_ >= kWritebackBytes) {
       // In a thread of its own, for the call takes as long as the disk has its queue full; later, where there can be none.
       if (writeback_.valid()) writeback_.wait();
@@ -55,7 +63,7 @@ class HashedFile {
 
   std::unique_ptr<File> file_;
   StreamHash hash_;
-  std::int64_t end_ = 0, written_back_ = 0;  // bytes
+  std::int64_t reserved_ = 0, end_ = 0, written_back_ = 0;  // bytes
   std::future<void> writeback_;              // waits for it on destruction
 };
 

@@ -7,7 +7,6 @@
 #include <map>
 #include <set>
 #include <span>
-#include <string_view>
 
 #include "base/hash.h"
 #include "io/json.h"
@@ -68,7 +67,7 @@ std::string difference(const RunIdentity& then, const RunIdentity& now) {
   for (const auto& [name, value] : now) {
     const auto found = was.find(name);
     const std::string_view before = found == was.end() ? "not there" : found->second;
-    if (before != value) differences.push_back(fmt::format("{} was {} and is {}", name, before, value));
+    if (before != value && before != kNotKnownYet && value != kNotKnownYet) differences.push_back(fmt::format("{} was {} and is {}", name, before, value));
   }
   constexpr std::size_t kNamed = 3;
   const std::size_t named = std::min(differences.size(), kNamed);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,9 @@ namespace shardpack {
 /// Everything that decides the bytes of an output, in a fixed order: what it is ("option seed", "input 1") and its value. A run
 /// is resumed only by one with the same list.
 using RunIdentity = std::vector<std::pair<std::string, std::string>>;
+
+/// The value of what was not known yet when the run began; nothing differs from it.
+inline constexpr std::string_view kNotKnownYet = "not known yet";
 
 /// The first few things that are not as they were, as a user would say it; empty when all of `now` is in `then`.
 std::string difference(const RunIdentity& then, const RunIdentity& now);

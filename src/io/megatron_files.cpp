@@ -18,8 +18,11 @@ struct MegatronRows final : EncodedRows {
 
 class MegatronFiles final : public TrainerFiles {
  public:
-  MegatronFiles(const OutputRules& rules, const std::string& folder, const std::string& name)
-      : rules_(rules), name_(name), bin_(folder + "/" + name + ".bin"), idx_(folder + "/" + name + ".idx") {
+  MegatronFiles(const OutputRules& rules, const std::string& folder, const std::string& name, std::int64_t rows)
+      : rules_(rules),
+        name_(name),
+        bin_(folder + "/" + name + ".bin", rows * rules.row_bytes()),
+        idx_(folder + "/" + name + ".idx") {
     ensure(rules.columns.size() == 1, "Megatron's files hold token ids alone");
   }
 
@@ -69,8 +72,9 @@ class MegatronFiles final : public TrainerFiles {
 
 }  // namespace
 
-std::unique_ptr<TrainerFiles> make_megatron_files(const OutputRules& rules, const std::string& folder, const std::string& name) {
-  return std::make_unique<MegatronFiles>(rules, folder, name);
+std::unique_ptr<TrainerFiles> make_megatron_files(const OutputRules& rules, const std::string& folder, const std::string& name,
+                                                  std::int64_t rows) {
+  return std::make_unique<MegatronFiles>(rules, folder, name, rows);
 }
 
 }  // namespace shardpack

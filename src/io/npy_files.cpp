@@ -27,8 +27,9 @@ class NpyFiles final : public TrainerFiles {
     ensure(!rules.preset->ragged, "the rows of an array are equally long");
     for (const OutputColumn& column : rules.columns) {
       names_.push_back(name + "." + std::string(column.name) + ".npy");
-      files_.emplace_back(folder + "/" + names_.back());
-      const std::string header = make_npy_header(info(column.type).numpy, {rows, rules.width(column.source)});
+      const std::int64_t width = rules.width(column.source);
+      const std::string header = make_npy_header(info(column.type).numpy, {rows, width});
+      files_.emplace_back(folder + "/" + names_.back(), std::ssize(header) + rows * width * info(column.type).bytes);
       files_.back().append(std::as_bytes(std::span(header)));
     }
   }

@@ -15,7 +15,6 @@
 #include "core/id_loops.h"
 #include "exec/ordered_map.h"
 #include "shardpack/error.h"
-#include "shardpack/sequence_index.h"
 
 namespace shardpack {
 
@@ -60,7 +59,7 @@ struct Run {
 /// Cuts the files that have to be read into pieces, in order.
 class PieceCutter {
  public:
-  PieceCutter(const std::vector<OpenedFile>& files, bool ends) : files_(files), ends_(ends) {}
+  PieceCutter(std::span<const OpenedFile> files, bool ends) : files_(files), ends_(ends) {}
 
   std::optional<Piece> next() {
     while (run_ == runs_.size()) {
@@ -94,6 +93,7 @@ class PieceCutter {
     piece.ends.clear();
     spare_.push_back(std::move(piece));
   }
+  void free_spare() { spare_.clear(); }
 
  private:
   void begin_file(const OpenedFile& opened) {
@@ -161,7 +161,7 @@ class PieceCutter {
     for (Piece::Part& part : piece.parts) part.at += piece.lead;
   }
 
-  const std::vector<OpenedFile>& files_;
+  std::span<const OpenedFile> files_;
   const bool ends_;
   std::size_t file_number_ = 0;        // of the next file
   const TokenTable* table_ = nullptr;  // of the current file, as are the next ones
@@ -174,7 +174,7 @@ class PieceCutter {
 /// What the workers do with a piece. Immutable, so thread-safe.
 class PieceScanner {
  public:
-  PieceScanner(const std::vector<OpenedFile>& files, const std::optional<EndIds>& ends)
+  PieceScanner(std::span<const OpenedFile> files, const std::optional<EndIds>& ends)
       : files_(files), ends_(ends), keys_(longest_sequence(files)) {}
 
   Piece scan(Piece&& piece) const {
@@ -186,7 +186,7 @@ class PieceScanner {
   }
 
  private:
-  static std::int64_t longest_sequence(const std::vector<OpenedFile>& files) {
+  static std::int64_t longest_sequence(std::span<const OpenedFile> files) {
     std::int64_t longest = 0;
     for (const OpenedFile& file : files) {
       if (file.shard.facts) continue;
@@ -282,7 +282,7 @@ class PieceScanner {
     return bits;
   }
 
-  const std::vector<OpenedFile>& files_;
+  std::span<const OpenedFile> files_;
   const std::optional<EndIds> ends_;
   FingerprintKeys keys_;
 };
@@ -310,44 +310,118 @@ TokenFacts facts_of(SequenceId first_record, std::span<const std::int64_t> lengt
   return facts;
 }
 
-ScanPassResult run_scan_pass(const std::vector<OpenedFile>& files, const std::optional<EndIds>& ends, const RunContext& context) {
-  ScanPassResult result;
-  result.facts.resize(files.size());
-  for (std::size_t i = 0; i < files.size(); ++i) result.facts[i] = files[i].shard.facts.value_or(TokenFacts{});
-  if (ends && !files.empty()) {
-    result.ends.resize(static_cast<std::size_t>(files.back().first_sequence + files.back().records()));
+/// What the pass has come to.
+struct ScanPass::State {
+  State(std::span<const OpenedFile> opened, const std::optional<EndIds>& ends)
+      : files(opened), cutter(opened, ends.has_value()), scanner(opened, ends), result{}, tokens_before(opened.size()) {
+    result.facts.resize(files.size());
+    std::int64_t tokens = 0;
+    for (std::size_t i = 0; i < files.size(); ++i) {
+      result.facts[i] = files[i].shard.facts.value_or(TokenFacts{});
+      tokens_before[i] = tokens;
+      tokens += files[i].record_begin().back();
+    }
+    if (ends && !files.empty()) {
+      result.ends.resize(static_cast<std::size_t>(files.back().first_sequence + files.back().records()));
+    }
   }
 
-  // Hashing is several times faster than what the workers do, so one hash at a time keeps up with them.
-  StreamHash hash;
-  std::size_t hashed_file = 0;
-  const auto finish_hashes_before = [&](std::size_t file_number) {
+  void finish_hashes_before(std::size_t file_number) {
     for (; hashed_file < file_number; ++hashed_file) {
       if (!files[hashed_file].shard.facts) result.facts[hashed_file].hash = hash.hex();
       hash = StreamHash();
     }
-  };
-
-  PieceCutter cutter(files, ends.has_value());
-  const PieceScanner scanner(files, ends);
-  int in_flight = default_in_flight(context.pool);
-  if (context.memory_bytes > 0) {
-    in_flight = static_cast<int>(std::clamp<std::int64_t>(context.memory_bytes / (2 * kPieceBytes), 1, in_flight));
   }
-  const auto consume = [&](Piece&& piece) {
+
+  /// Pieces in order.
+  void add(Piece& piece) {
     finish_hashes_before(piece.file_number);
     if (piece.hashed) hash.update(piece.stored());
     merge(result.facts[piece.file_number], piece.facts);
     const auto first = static_cast<std::size_t>(files[piece.file_number].first_sequence) + piece.first_record;
     for (std::size_t i = 0; i < piece.ends.size(); ++i) result.ends[first + i] |= piece.ends[i];
-    if (piece.is_data) context.progress.advance(piece.bytes);
-    cutter.give_back(std::move(piece));
-  };
+    if (!piece.parts.empty()) end = tokens_before[piece.file_number] + piece.parts.back().first_token + piece.parts.back().tokens;
+  }
+
+  void end_if(bool no_more) {
+    if (!no_more) return;
+    finish_hashes_before(files.size());
+    complete = true;
+  }
+
+  std::span<const OpenedFile> files;
+  PieceCutter cutter;
+  const PieceScanner scanner;
+  ScanPassResult result;
+  std::vector<std::int64_t> tokens_before;  // by file: of the files before
+  std::int64_t end = 0;                     // of the tokens that were read, counted through all files
+  // Hashing is several times faster than what the workers do, so one hash at a time keeps up with them.
+  StreamHash hash;
+  std::size_t hashed_file = 0;
+  bool complete = false;
+};
+
+ScanPass::ScanPass(std::span<const OpenedFile> files, const std::optional<EndIds>& ends)
+    : state_(std::make_unique<State>(files, ends)) {}
+ScanPass::~ScanPass() = default;
+ScanPass::ScanPass(ScanPass&&) noexcept = default;
+
+void ScanPass::run(const RunContext& context, const std::function<bool()>& enough) {
+  // Who decides what is enough works beside it, and has a processor of its own.
+  int in_flight = enough ? std::max(context.pool.threads() - 1, 1) : default_in_flight(context.pool);
+  if (context.memory_bytes > 0) {
+    in_flight = static_cast<int>(std::clamp<std::int64_t>(context.memory_bytes / (2 * kPieceBytes), 1, in_flight));
+  }
+  bool no_more = false;
   ordered_map(
-      context.pool, in_flight, context.stop, [&] { return cutter.next(); },
-      [&](Piece&& piece) { return scanner.scan(std::move(piece)); }, consume);
-  finish_hashes_before(files.size());
-  return result;
+      context.pool, in_flight, context.stop,
+      [&]() -> std::optional<Piece> {
+        if (enough && enough()) return std::nullopt;
+        std::optional<Piece> piece = state_->cutter.next();
+        no_more = !piece;
+        return piece;
+      },
+      [&](Piece&& piece) { return state_->scanner.scan(std::move(piece)); },
+      [&](Piece&& piece) {
+        state_->add(piece);
+        if (piece.is_data) context.progress.advance(piece.bytes);
+        state_->cutter.give_back(std::move(piece));
+      });
+  state_->cutter.free_spare();
+  state_->end_if(no_more);
+}
+
+void ScanPass::read_on(std::int64_t end, const std::function<void(const Tokens&)>& take) {
+  while (state_->end < end && !state_->complete) {
+    std::optional<Piece> next = state_->cutter.next();
+    state_->end_if(!next);
+    if (!next) return;
+    Piece piece = state_->scanner.scan(std::move(*next));
+    state_->add(piece);
+    const std::int64_t width = info(state_->files[piece.file_number].shard.ids.type).bytes;
+    for (const Piece::Part& part : piece.parts) {
+      take({piece.file_number, part.first_token,
+            std::span<const std::byte>(piece.buffer).subspan(part.at, static_cast<std::size_t>(part.tokens * width))});
+    }
+    state_->cutter.give_back(std::move(piece));
+  }
+}
+
+TokenFacts settle(ScanPassResult&& found, SequenceIndex& index) {
+  TokenFacts totals;
+  for (std::size_t file = 0; file < found.facts.size(); ++file) {
+    merge(totals, found.facts[file]);
+    index.set_hash(static_cast<std::int32_t>(file), std::move(found.facts[file].hash));
+  }
+  index.set_ends(std::move(found.ends));
+  return totals;
+}
+
+bool ScanPass::complete() const { return state_->complete; }
+
+ScanPassResult ScanPass::take_result() {
+  ensure(state_->complete, "the pass has come to its end");
+  return std::move(state_->result);
 }
 
 }  // namespace shardpack

@@ -2,7 +2,10 @@
 // and EOS.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +15,7 @@
 #include "io/formats/format.h"
 #include "io/token_table.h"
 #include "shardpack/run_context.h"
+#include "shardpack/sequence_index.h"
 
 namespace shardpack {
 
@@ -38,10 +42,39 @@ struct ScanPassResult {
   std::vector<std::uint8_t> ends;  ///< by sequence, as SequenceIndex::ends(); empty unless asked for
 };
 
-/// Read every file that has no facts yet once, in order of place and in parallel. `ends` is for jobs that add BOS or EOS where
-/// they are missing. Memory: pieces of 1 MiB in flight. Advances the progress by the bytes of the data files.
-/// \throws Error{bad_data} for a negative id or one above 2^32 - 1.
-ScanPassResult run_scan_pass(const std::vector<OpenedFile>& files, const std::optional<EndIds>& ends, const RunContext& context);
+/// Reads every file that has no facts yet once, in order of place. It can be left and taken up again. `ends` is for jobs that add
+/// BOS or EOS where they are missing. Memory: pieces of 1 MiB in flight. For one caller at a time.
+class ScanPass {
+ public:
+  /// \param files  outlive it and stay where they are
+  ScanPass(std::span<const OpenedFile> files, const std::optional<EndIds>& ends);
+  ~ScanPass();
+  ScanPass(ScanPass&&) noexcept;
+
+  /// Go on in parallel, to the end or until `enough`, asked between pieces, says so. Advances the progress by the bytes of the data
+  /// files. \throws Error{bad_data} for a negative id or one above 2^32 - 1; there is no going on then.
+  void run(const RunContext& context, const std::function<bool()>& enough = {});
+
+  /// Tokens of a file that lie together: its token `first` and those that follow, as they are stored.
+  struct Tokens {
+    std::size_t file_number = 0;
+    std::int64_t first = 0;
+    std::span<const std::byte> stored;
+  };
+  /// Go on in the caller's thread until all before token number `end`, of all files, are read; `take` is called with them, in
+  /// order and for the time of the call. \throws as run()
+  void read_on(std::int64_t end, const std::function<void(const Tokens&)>& take);
+
+  bool complete() const;
+  ScanPassResult take_result();  ///< once, of a complete pass
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Hashes and ends into the index of the same files. \return the facts of all of them together, without a hash
+TokenFacts settle(ScanPassResult&& found, SequenceIndex& index);
 
 /// Of records whose ids are at hand, one record after the other; `lengths` in tokens. Without a hash.
 TokenFacts facts_of(SequenceId first_record, std::span<const std::int64_t> lengths, std::span<const std::uint32_t> ids);

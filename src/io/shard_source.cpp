@@ -101,8 +101,32 @@ void ShardSource::read_block(std::vector<TokenRequest>& requests, IdType type, v
   ensure(type == IdType::u16 || type == IdType::u32, "ids are read as u16 or u32");
   sort_by_place(requests);
   read_unchanged(stamps_, [&] {
+    if (passing_ && type == IdType::u32) return read_in_passing(requests, static_cast<std::uint32_t*>(ids));
     for_each_file(requests, [&](std::int32_t file, std::span<const TableRange> ranges) { read_ids(file, ranges, type, ids); });
   });
+}
+
+void ShardSource::read_in_passing(std::span<const TokenRequest> requests, std::uint32_t* ids) const {
+  std::vector<FileRanges> wanted;
+  for_each_file(requests, [&](std::int32_t file, std::span<const TableRange> ranges) {
+    wanted.push_back({file, std::vector(ranges.begin(), ranges.end())});
+  });
+  passing_->read_on(wanted, ids);
+  try {
+    for (const FileRanges& left : wanted) {
+      if (!left.ranges.empty()) read_ids(left.file, left.ranges, IdType::u32, ids);
+    }
+  } catch (const Error&) {
+    passing_->finish();  // the fault to report is the first one of the input, as the pass finds it
+    throw;
+  }
+}
+
+TokenFacts ShardSource::finish_pass() {
+  read_unchanged(stamps_, [&] { passing_->finish(); });
+  const TokenFacts totals = settle(passing_->take_result(), index_);
+  passing_.reset();
+  return totals;
 }
 
 std::optional<std::int64_t> ShardSource::place_in_file(SequenceId sequence, std::int64_t first_token, std::int64_t tokens) const {

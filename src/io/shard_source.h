@@ -1,10 +1,12 @@
 // Opened shards as one SequenceSource: where every token and value lies, file by file.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "io/file_stamp.h"
+#include "io/passing_scan.h"
 #include "io/token_table.h"
 #include "io/value_table.h"
 #include "shardpack/error.h"
@@ -46,7 +48,13 @@ class ShardSource final : public SequenceSource {
   /// A file that is opened later; `stamps` are of all that was read of it. Before anything reads.
   void add_file(std::size_t file, FileTables tables, const std::vector<FileStamp>& stamps);
 
+  /// Whatever read_block() reads as u32 takes the pass along, which is over these very files. Before anything reads.
+  void scan_in_passing(std::unique_ptr<PassingScan> pass) { passing_ = std::move(pass); }
+  /// The pass to its end, the files' hashes into the index. \return what it found in all files. Nothing reads meanwhile.
+  TokenFacts finish_pass();
+
  private:
+  void read_in_passing(std::span<const TokenRequest> requests, std::uint32_t* ids) const;
   /// Calls visit(file, ranges) with the tokens that are asked for of each file; those that lie together both there and in the
   /// buffer are one range.
   template <class Visit>
@@ -59,6 +67,7 @@ class ShardSource final : public SequenceSource {
   std::vector<FileTables> tables_;  // by file
   std::vector<Column> columns_;
   std::vector<FileStamp> stamps_;
+  std::unique_ptr<PassingScan> passing_;  // none: the pass is over
 };
 
 }  // namespace shardpack

@@ -111,8 +111,10 @@ class Meanwhile {
   Meanwhile(const Meanwhile&) = delete;
   Meanwhile& operator=(const Meanwhile&) = delete;
 
+  bool done() const { return done_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+
   void finish(ProgressSink& progress, std::string_view name) {
-    if (done_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) return;
+    if (done()) return;
     const Stage stage(progress, name, 0, "");
     done_.wait();
   }
@@ -122,6 +124,10 @@ class Meanwhile {
   std::stop_callback<std::function<void()>> on_stop_;
   std::future<void> done_;
 };
+
+bool has_columns(const std::vector<OpenedFile>& files) {
+  return std::ranges::any_of(files, [](const OpenedFile& file) { return !file.shard.columns.empty(); });
+}
 
 /// Formats without columns of lists have none that --positions-columns could mean.
 void check_positions_columns(const std::vector<OpenedFile>& files, const ReadOptions& options) {
@@ -178,7 +184,10 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   std::optional<Meanwhile> meanwhile;
   if (needs.meanwhile && complete && !context.pool.inline_only()) meanwhile.emplace(needs, index, context.stop);
 
-  ScanPassResult pass = read_unchanged(all_stamps, [&] { return run_scan_pass(files, end_ids, context); });
+  ScanPass pass(files, end_ids);
+  std::function<bool()> enough;
+  if (needs.in_passing && meanwhile && !has_columns(files)) enough = [&] { return meanwhile->done(); };
+  read_unchanged(all_stamps, [&] { pass.run(context, enough); });
   const std::vector<ColumnFacts> column_facts = read_unchanged(all_stamps, [&] { return run_column_pass(files, context); });
 
   ScannedSource scanned;
@@ -201,22 +210,30 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   if (meanwhile) meanwhile->finish(context.progress, needs.meanwhile_stage);
   meanwhile.reset();
 
-  for (std::size_t i = 0; i < files.size(); ++i) {
-    OpenedFile& file = files[i];
-    scanned.stamps.push_back(std::move(file.stamps));
-    index.set_hash(static_cast<std::int32_t>(i), std::move(pass.facts[i].hash));
-    tables.push_back({std::move(file.shard.ids), std::move(file.shard.columns)});
-    merge(scanned.totals, pass.facts[i]);
+  for (OpenedFile& file : files) {
+    scanned.stamps.push_back(file.stamps);
+    tables.push_back({file.shard.ids, std::move(file.shard.columns)});
     scanned.padding += file.shard.padding;
     scanned.null_records += file.shard.null_records;
   }
   scanned.not_carried.assign(not_carried.begin(), not_carried.end());
-  index.set_ends(std::move(pass.ends));
   if (!options.group_column.empty()) take_groups(files, index);
   if (!places.empty()) index.set_loss_places(std::move(places));
-  scanned.source = std::make_unique<ShardSource>(std::move(index), std::move(tables), std::move(columns), std::move(all_stamps));
+  if (pass.complete()) merge(scanned.totals, settle(pass.take_result(), index));
+  auto source = std::make_unique<ShardSource>(std::move(index), std::move(tables), std::move(columns), std::move(all_stamps));
+  if (!pass.complete()) {
+    source->scan_in_passing(std::make_unique<PassingScan>(std::move(files), std::move(pass)));
+    scanned.passing = source.get();
+  }
+  scanned.source = std::move(source);
   scanned.source->check_unchanged();
   return scanned;
+}
+
+void finish_scan(ScannedSource& scanned) {
+  if (scanned.passing == nullptr) return;
+  merge(scanned.totals, scanned.passing->finish_pass());
+  scanned.passing = nullptr;
 }
 
 }  // namespace shardpack

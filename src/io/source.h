@@ -17,8 +17,11 @@
 
 namespace shardpack {
 
+class ShardSource;
+
 struct ScannedSource {
   std::unique_ptr<SequenceSource> source;
+  ShardSource* passing = nullptr;  ///< the source, where the rest of the pass is left to finish_scan()
   TokenFacts totals;  ///< the fingerprint takes the columns in; hash stays empty: each file has its own
   std::int64_t loss_tokens = 0;
   std::vector<std::int64_t> loss_counts;  ///< by sequence: ScanNeeds::loss_counts
@@ -40,11 +43,18 @@ struct ScanNeeds {
   /// places) or has groups, and not with one thread. It keeps its own failures, and stops soon when it is asked to.
   std::function<void(const SequenceIndex&, const std::stop_token&)> meanwhile{};
   std::string_view meanwhile_stage{};  ///< what the progress calls it when reading is done before
+  /// When `meanwhile` is done, leave the rest of the pass to whoever reads blocks of tokens, in the order of the input as a rule:
+  /// finish_scan() is called after them. Not where columns are carried along.
+  bool in_passing = false;
 };
 
 /// List, open and scan the inputs in one parallel pass: boundaries, id range, fingerprint, file hashes.
 /// Memory: 8 bytes a record (9 with `ends`) and the blocks in flight.
 ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOptions& options, const ScanNeeds& needs,
                           const RunContext& context);
+
+/// The pass to its end: until then the totals, and the hashes in the index, are not known. Does nothing where it is over.
+/// \throws as open_source(), for what only the pass can see
+void finish_scan(ScannedSource& scanned);
 
 }  // namespace shardpack

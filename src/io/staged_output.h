@@ -52,6 +52,9 @@ class StagedOutput {
   // ---- runs that can be resumed. Until begin_shards(), OUT.partial/ of an interrupted run with finished shards stays whatever
   // happens.
 
+  /// Did an interrupted run leave finished shards that are to be kept?
+  bool goes_on() const { return finished_ > 0; }
+
   /// Is what is known of the run by now the same as in the interrupted run, if that is to be resumed? So that a wrong option is
   /// refused before the inputs are read. \throws Error{usage} naming what differs
   void check_same_run(const RunIdentity& identity) const;

@@ -18,6 +18,7 @@ ssize_t pwrite(int descriptor, const void* bytes, std::size_t count, off_t offse
 }
 int ftruncate(int descriptor, off_t bytes) { return ::ftruncate(descriptor, bytes); }
 int fsync(int descriptor) { return ::fsync(descriptor); }
+void reserve(int descriptor, off_t bytes) { ::fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, bytes); }
 void start_writeback(int descriptor, off_t offset, off_t bytes) {
   ::sync_file_range(descriptor, offset, bytes, SYNC_FILE_RANGE_WRITE);
 }

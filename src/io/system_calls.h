@@ -18,6 +18,8 @@ ssize_t pread(int descriptor, void* bytes, std::size_t count, off_t offset);
 ssize_t pwrite(int descriptor, const void* bytes, std::size_t count, off_t offset);
 int ftruncate(int descriptor, off_t bytes);
 int fsync(int descriptor);
+/// fallocate, without a change of the size; a failure is none, for then room is found as bytes come.
+void reserve(int descriptor, off_t bytes);
 void start_writeback(int descriptor, off_t offset, off_t bytes);  ///< sync_file_range; a failure shows at fsync
 int try_lock(int descriptor, bool shared);                        ///< flock, without waiting
 int mkdir(const char* path, mode_t mode);

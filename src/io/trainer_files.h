@@ -35,9 +35,11 @@ std::unique_ptr<TrainerFiles> make_trainer_files(const OutputRules& rules, const
 
 std::unique_ptr<TrainerFiles> make_npy_files(const OutputRules& rules, const std::string& folder, const std::string& name,
                                              std::int64_t rows);
-std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules& rules, const std::string& folder, const std::string& name);
+std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules& rules, const std::string& folder, const std::string& name,
+                                              std::int64_t rows);
 std::unique_ptr<TrainerFiles> make_parquet_file(const OutputRules& rules, const std::string& folder, const std::string& name);
-std::unique_ptr<TrainerFiles> make_megatron_files(const OutputRules& rules, const std::string& folder, const std::string& name);
+std::unique_ptr<TrainerFiles> make_megatron_files(const OutputRules& rules, const std::string& folder, const std::string& name,
+                                                  std::int64_t rows);
 
 /// \throws Error{limit} for a container that this program was built without
 void check_container(Container container);

@@ -114,9 +114,9 @@ std::unique_ptr<TrainerFiles> make_trainer_files(const OutputRules& rules, const
                                                  std::int64_t rows) {
   check_container(rules.container);
   if (rules.container == Container::npy) return make_npy_files(rules, folder, name, rows);
-  if (rules.container == Container::arrow) return make_arrow_file(rules, folder, name);
+  if (rules.container == Container::arrow) return make_arrow_file(rules, folder, name, rows);
   if (rules.container == Container::parquet) return make_parquet_file(rules, folder, name);
-  return make_megatron_files(rules, folder, name);
+  return make_megatron_files(rules, folder, name, rows);
 }
 
 std::unique_ptr<RowSink> make_trainer_sink(ShardPlan plan, const OutputRules& rules, const SequenceIndex& index,

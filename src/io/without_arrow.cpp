@@ -25,7 +25,7 @@ OpenedShard open_arrow(const InputFile& file, const ReadOptions&, const OpenCont
 OpenedShard open_parquet(const InputFile& file, const ReadOptions&, const OpenContext&) { fail_without_arrow(file); }
 
 // check_container() has refused what leads here.
-std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules&, const std::string&, const std::string&) {
+std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules&, const std::string&, const std::string&, std::int64_t) {
   ensure(false, "no Arrow file without Arrow");
   return nullptr;
 }

@@ -11,7 +11,8 @@ namespace shardpack {
 namespace {
 
 Plans make_plans(const SequenceIndex& index, const PackOptions& options, const PlanningOptions& planning,
-                 const std::vector<GivenPlan>& given, const RunContext& context) {
+                 const std::vector<GivenPlan>& given, const RunContext& context,
+                 std::optional<PolicyResult>* kept = nullptr) {
   check_overlong(index, planning.policy);
   Plans plans;
   plans.partitions = cut_partitions(index, {.tokens = options.partition_tokens,
@@ -20,7 +21,7 @@ Plans make_plans(const SequenceIndex& index, const PackOptions& options, const P
                                             .keep_together = options.policy.keep_together});
   check_memory(index, plans.partitions, planning, context);
   if (!given.empty()) check_plan_count(given, options.plan, plans.partitions.size());
-  plans.totals = plan_partitions(plans.partitions, index, planning, given, context);
+  plans.totals = plan_partitions(plans.partitions, index, planning, given, context, kept);
   if (given.empty()) plans.rows_of_one_plan = rows_of_one_plan(plans.partitions, planning, context.stop);
   return plans;
 }
@@ -39,9 +40,13 @@ std::function<void(const SequenceIndex&, const std::stop_token&)> EarlyPlans::ma
                             .memory_limit = context_.memory_limit,
                             .temp_dir = context_.temp_dir};
     try {
-      Plans plans = make_plans(index, options_, planning_, given_, beside);
-      if (!options_.dry_run && !options_.part && !plans.partitions.empty())
-        plans.first = prepare_partition(index, plans.partitions.front(), planning_, StepMeter(options_).wanted());
+      std::optional<PolicyResult> kept;
+      Plans plans = make_plans(index, options_, planning_, given_, beside, &kept);
+      if (!options_.dry_run && !options_.part && !plans.partitions.empty()) {
+        const Partition& first = plans.partitions.front();
+        if (!kept) kept = apply_policy(index, first.sequences, planning_.policy);
+        plans.first = prepare_partition(std::move(*kept), index, first, planning_, StepMeter(options_).wanted());
+      }
       plans_ = std::move(plans);
     } catch (...) {
       failure_ = std::current_exception();

@@ -67,6 +67,18 @@ void check_left_out(const ScannedSource& scanned, const PackOptions& options) {
   }
 }
 
+/// Rows in windows are made in the order of the input. So tokens need not be read once to know them and once more to write them,
+/// if nothing that is written depends on what the pass finds, and nothing has to be compared with it beforehand.
+bool may_scan_in_passing(const PackOptions& options, const std::optional<StagedOutput>& staged, const RunContext& context) {
+  constexpr int kMostThreads = 4;  // more of them read faster beside each other: in passing, one reads at a time
+  const std::span<const OutputColumn> columns = find_preset(options.preset).columns;
+  const auto ids = std::ranges::find(columns, OutputSource::ids, &OutputColumn::source);
+  const bool type_is_fixed =
+      !is_native(find_preset(options.preset)) && ids != columns.end() && info(ids->type).bytes >= info(IdType::u32).bytes;
+  return row_order(options) == RowOrder::windowed && options.partition_order == PartitionOrder::input && type_is_fixed &&
+         holds_tokens(options) && !options.part && staged && !staged->goes_on() && context.pool.threads() <= kMostThreads;
+}
+
 /// What there is to know of the inputs before their tokens are read; of a saved scan none of them is open yet.
 struct Inputs {
   ScannedSource scanned;
@@ -74,16 +86,18 @@ struct Inputs {
   std::string scan_hash;  // of a saved scan
 };
 
-/// One pass over the inputs: boundaries, id range, fingerprint. Or what a pass has found before.
+/// One pass over the inputs: boundaries, id range, fingerprint. Or what a pass has found before. `in_passing`: its end may be left
+/// to finish_scan().
 Inputs read_inputs(const std::vector<std::string>& inputs, const PackOptions& options, std::optional<SavedScan>& scan,
-                   const LengthPolicy& policy, EarlyPlans& plans, const RunContext& context) {
+                   const LengthPolicy& policy, EarlyPlans& plans, bool in_passing, const RunContext& context) {
   Inputs read;
   if (!scan) {
     const ScanNeeds needs{.random_access = !options.dry_run && holds_tokens(options),
                           .loss_places = loss_side(policy),
                           .ends = options.policy.append_eos || options.policy.prepend_bos,
                           .meanwhile = plans.maker(),
-                          .meanwhile_stage = "planning"};
+                          .meanwhile_stage = "planning",
+                          .in_passing = in_passing};
     read.scanned = open_source(inputs, options.read, needs, context);
     return read;
   }
@@ -123,7 +137,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   RunContext reading = context;
   if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->trainer_folder() : parent_of(output);
   EarlyPlans early(options, planning, given, context);
-  Inputs read = read_inputs(inputs, options, scan, planning.policy, early, reading);
+  Inputs read = read_inputs(inputs, options, scan, planning.policy, early, may_scan_in_passing(options, staged, context), reading);
   const ScannedSource& scanned = read.scanned;
   const SequenceIndex& index = scanned.source->index();
   check_left_out(scanned, options);
@@ -187,6 +201,11 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
 
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
   write_dataset(job, steps, result.manifest);
+  if (scanned.passing != nullptr) {
+    finish_scan(read.scanned);
+    add_token_facts(options, scanned, result.manifest);
+    check_ids_fit(result.manifest);
+  }
   settle_totals(partitions, result);
   write_trainer_extras(*staged, settings.output, partitions, result.manifest);
   result.steps = steps.finish(result.manifest);

@@ -70,9 +70,6 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
                    .segment_multiple = options.policy.segment_multiple,
                    .rows = totals.rows,
                    .bound = totals.bound};
-  manifest.id_type = choose_id_type(options, scanned.totals.id_max);
-  manifest.id_min = scanned.totals.id_min;
-  manifest.id_max = scanned.totals.id_max;
   manifest.pad_id = *options.pad_id;
   manifest.eos_id = options.read.eos_id;
   manifest.bos_id = options.read.bos_id;
@@ -85,8 +82,7 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   if (const int loss = loss_column(columns); loss >= 0) manifest.loss_column = columns[static_cast<std::size_t>(loss)].name;
   manifest.source_loss_tokens = scanned.loss_tokens;
   manifest.options = recorded_options(options);
-  manifest.sources = sources_of(index);
-  manifest.source_fingerprint = scanned.totals.fingerprint;
+  add_token_facts(options, scanned, manifest);
   if (!manifest.holds_tokens()) {
     manifest.packed_fingerprint = manifest.removed_fingerprint = std::nullopt;
     for (std::size_t f = 0; f < manifest.sources.size(); ++f) manifest.sources[f].ids_dtype = index.files()[f].ids_dtype;
@@ -98,6 +94,14 @@ Manifest describe(const PackOptions& options, const ScannedSource& scanned, cons
   manifest.added_eos = totals.added_eos;
   manifest.added_bos = totals.added_bos;
   return manifest;
+}
+
+void add_token_facts(const PackOptions& options, const ScannedSource& scanned, Manifest& manifest) {
+  manifest.id_type = choose_id_type(options, scanned.totals.id_max);
+  manifest.id_min = scanned.totals.id_min;
+  manifest.id_max = scanned.totals.id_max;
+  manifest.source_fingerprint = scanned.totals.fingerprint;
+  manifest.sources = sources_of(scanned.source->index());
 }
 
 std::vector<ManifestGroup> groups_of(const Partition& partition) {

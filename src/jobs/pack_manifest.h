@@ -17,6 +17,10 @@ std::vector<const PackingPlan*> plans_of(const std::vector<Partition>& partition
 Manifest describe(const PackOptions& options, const ScannedSource& scanned, const std::vector<Partition>& partitions,
                   const PlanningTotals& totals, const TailRows& tail);
 
+/// What the pass over the tokens found, part of describe(); once more where the pass came to its end later. \throws
+/// Error{bad_data} for ids that do not fit --id-dtype
+void add_token_facts(const PackOptions& options, const ScannedSource& scanned, Manifest& manifest);
+
 std::vector<ManifestGroup> groups_of(const Partition& partition);
 std::vector<ManifestGroup> groups_of(const std::vector<Partition>& partitions);  ///< of all together, ascending by key
 

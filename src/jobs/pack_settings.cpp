@@ -39,6 +39,15 @@ IdType block_id_type(const Manifest& manifest, const OutputRules& output) {
 
 }  // namespace
 
+void check_ids_fit(const Manifest& manifest) {
+  const Preset& preset = find_preset(manifest.preset);
+  const std::int64_t largest = std::max({manifest.id_max, manifest.pad_id, manifest.eos_id.value_or(0)});
+  if (is_native(preset) || largest <= std::numeric_limits<std::int32_t>::max()) return;
+  throw Error(ErrorCode::bad_data,
+              fmt::format("the token id {} takes more than the 31 bits that --for {} has for it; --for native has 32",
+                          with_commas(largest), preset.name));
+}
+
 OutputRules output_rules_of(const Manifest& manifest, bool allow_inner_eos) {
   const Preset& preset = find_preset(manifest.preset);
   const auto container = std::ranges::find(containers(), manifest.container, &ContainerInfo::name);
@@ -50,13 +59,7 @@ OutputRules output_rules_of(const Manifest& manifest, bool allow_inner_eos) {
   rules.entry_width = manifest.entry_width;
   rules.segment_width = manifest.segment_width;
   rules.refuses_inner_eos = preset.ends_in_eos && !allow_inner_eos;
-  const std::int64_t largest = std::max({manifest.id_max, manifest.pad_id, manifest.eos_id.value_or(0)});
-  if (!rules.native() && largest > std::numeric_limits<std::int32_t>::max()) {
-    throw Error(ErrorCode::bad_data,
-                fmt::format("the token id {} takes more than the 31 bits that --for {} has for it; --for native "
-                            "has 32",
-                            with_commas(largest), preset.name));
-  }
+  check_ids_fit(manifest);
   return rules;
 }
 

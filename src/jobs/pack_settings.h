@@ -10,7 +10,10 @@
 
 namespace shardpack {
 
-/// How the dataset's columns become the preset's. \throws Error{usage} when they cannot, Error{bad_data} for ids that do not fit
+/// \throws Error{bad_data} for ids that the preset's trainer has no room for
+void check_ids_fit(const Manifest& manifest);
+
+/// How the dataset's columns become the preset's. \throws Error{usage} when they cannot, Error as check_ids_fit()
 OutputRules output_rules_of(const Manifest& manifest, bool allow_inner_eos);
 
 /// How all shards are written. \throws Error as output_rules_of()

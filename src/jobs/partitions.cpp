@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <span>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/rng.h"
@@ -74,26 +75,44 @@ std::vector<Partition> cut_partitions(const SequenceIndex& index, const Partitio
   return partitions;
 }
 
+namespace {
+
+/// \return tokens of all items
+std::int64_t add_lengths(const std::vector<Item>& items, const LengthPolicy& policy, PlanningTotals& totals) {
+  const Length unslotted = unslotted_tokens(policy.slot_rule);
+  std::vector<std::int64_t> counts;  // by length; one checked sum for each of these, not for each item
+  std::int64_t tokens = 0;
+  for (const Item& item : items) {
+    const auto length = static_cast<std::size_t>(item.length());
+    if (length >= counts.size()) counts.resize(length + 1);
+    ++counts[length];
+    totals.gaps_in_segments |= item.slots + unslotted != item.length();
+    tokens += item.length();
+  }
+  for (std::size_t length = 0; length < counts.size(); ++length) {
+    if (counts[length] > 0) totals.lengths.add(static_cast<std::int64_t>(length), counts[length]);
+  }
+  return tokens;
+}
+
+}  // namespace
+
 PlanningTotals plan_partitions(std::vector<Partition>& partitions, const SequenceIndex& index, PlanningOptions options,
-                               const std::vector<GivenPlan>& given, const RunContext& context) {
+                               const std::vector<GivenPlan>& given, const RunContext& context,
+                               std::optional<PolicyResult>* kept) {
   PlanningTotals totals;
   context.progress.begin_stage("planning", static_cast<std::int64_t>(partitions.size()), "partitions");
   for (std::size_t p = 0; p < partitions.size(); ++p) {
     throw_if_stopped(context.stop);
     Partition& partition = partitions[p];
     options.assign.partition = static_cast<std::int32_t>(p);
-    const PolicyResult policy = apply_policy(index, partition.sequences, options.policy);
+    PolicyResult policy = apply_policy(index, partition.sequences, options.policy);
     static_cast<PartitionPlan&>(partition) = given.empty() ? plan_partition(policy.items, index, options, context.stop)
                                                            : plan_for(given[p], planned_items(policy.items, options.policy),
                                                                       planned_groups(policy.items, index, options.policy));
 
     totals.removed += policy.counts;
-    std::int64_t tokens = 0;
-    for (const Item& item : policy.items) {
-      totals.lengths.add(item.length());
-      totals.gaps_in_segments |= item.slots + unslotted_tokens(options.policy.slot_rule) != item.length();
-      tokens += item.length();
-    }
+    const std::int64_t tokens = add_lengths(policy.items, options.policy, totals);
     const PlanStats plan = stats(partition.plan);
     totals.sequences += policy.sequences;
     totals.segments += plan.segments;
@@ -107,6 +126,7 @@ PlanningTotals plan_partitions(std::vector<Partition>& partitions, const Sequenc
     const bool windowed = options.assign.order == RowOrder::windowed;
     const std::int64_t windows = windowed ? window_count(plan.rows, options.policy.row_tokens) : 1;
     totals.shuffle_window_tokens = std::max(totals.shuffle_window_tokens, ceil_div(tokens, windows));
+    if (kept != nullptr && p == 0 && index.sequences() <= kPartitionSequences) *kept = std::move(policy);
     context.progress.advance(1);
   }
   context.progress.end_stage();

@@ -43,10 +43,12 @@ struct PlanningTotals {
   LengthHistogram lengths;                 ///< of the items in tokens, for predictions
 };
 
-/// Plan every partition (items are made and dropped again: only plans stay). \param given  plans to use instead, one for each
-/// partition; empty = make them
+/// Plan every partition. Items are made and dropped again: only plans stay.
+/// \param given  plans to use instead, one for each partition; empty = make them
+/// \param kept   set to the items and removals of the first partition, if all of them together are no more than one may have
 PlanningTotals plan_partitions(std::vector<Partition>& partitions, const SequenceIndex& index, PlanningOptions options,
-                               const std::vector<GivenPlan>& given, const RunContext& context);
+                               const std::vector<GivenPlan>& given, const RunContext& context,
+                               std::optional<PolicyResult>* kept = nullptr);
 
 /// Rows that one plan over all partitions would have. Nothing for one partition, and where
 /// rows follow the input: then only a second pass would tell.

@@ -10,8 +10,9 @@ void add_inputs(RunIdentity& identity, const std::vector<ManifestSource>& source
   for (std::size_t i = 0; i < sources.size(); ++i) {
     const ManifestSource& source = sources[i];
     identity.emplace_back(fmt::format("input {}", i + 1),
-                          fmt::format("{} ({}, {} bytes, {} sequences, hash {})", as_utf8(source.name), source.format,
-                                      with_commas(source.bytes), with_commas(source.sequences), source.hash));
+                          fmt::format("{} ({}, {} bytes, {} sequences)", as_utf8(source.name), source.format,
+                                      with_commas(source.bytes), with_commas(source.sequences)));
+    identity.emplace_back(fmt::format("the hash of input {}", i + 1), source.hash.empty() ? kNotKnownYet : source.hash);
   }
 }
 

@@ -15,7 +15,7 @@
 
 namespace shardpack {
 
-/// The inputs, one by one, as part of what decides the bytes.
+/// The inputs, one by one, as part of what decides the bytes. Without a hash: it is not known yet.
 void add_inputs(RunIdentity& identity, const std::vector<ManifestSource>& sources);
 
 /// work(), with `staged` as the output. What is finished outlives whatever is no fault of the data: a full disk, a signal, a

@@ -52,9 +52,8 @@ AssignOptions assign_options(const WritingJob& job, std::size_t number) {
 
 }  // namespace
 
-PreparedPartition prepare_partition(const SequenceIndex& index, const Partition& partition, const PlanningOptions& planning,
-                                    bool wants_costs) {
-  PolicyResult policy = apply_policy(index, partition.sequences, planning.policy);
+PreparedPartition prepare_partition(PolicyResult policy, const SequenceIndex& index, const Partition& partition,
+                                    const PlanningOptions& planning, bool wants_costs) {
   PreparedPartition prepared;
   prepared.removed = std::move(policy.removed);
   prepared.rows = assign_partition(std::move(policy.items), index, partition, planning, wants_costs ? &prepared.costs : nullptr);
@@ -74,7 +73,9 @@ PartitionRecord write_partition(const WritingJob& job, std::size_t number, Rewri
   planning.assign = assign_options(job, number);
   const bool metered = steps != nullptr && steps->wanted();
   PreparedPartition prepared =
-      number == 0 && job.first ? *std::exchange(job.first, std::nullopt) : prepare_partition(index, partition, planning, metered);
+      number == 0 && job.first
+          ? *std::exchange(job.first, std::nullopt)
+          : prepare_partition(apply_policy(index, partition.sequences, planning.policy), index, partition, planning, metered);
   removed.add(prepared.removed);
   OrderedRows& rows = prepared.rows;
   if (planning.balance_attention) static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);

@@ -22,9 +22,10 @@ struct PreparedPartition {
   OrderedRows rows;
   PartitionCosts costs;  ///< where they are wanted
 };
+/// \param policy    what it leaves of the partition's sequences
 /// \param planning  with the partition's own AssignOptions
-PreparedPartition prepare_partition(const SequenceIndex& index, const Partition& partition, const PlanningOptions& planning,
-                                    bool wants_costs);
+PreparedPartition prepare_partition(PolicyResult policy, const SequenceIndex& index, const Partition& partition,
+                                    const PlanningOptions& planning, bool wants_costs);
 
 /// What the writing of all partitions shares.
 struct WritingJob {

@@ -24,9 +24,9 @@ class BatchFile {
   virtual ManifestFile finish() = 0;
 };
 
-/// An IPC stream.
+/// An IPC stream. \param expected_bytes  0: not known
 std::unique_ptr<BatchFile> make_ipc_file(std::shared_ptr<arrow::Schema> schema, const std::string& folder,
-                                         const std::string& name);
+                                         const std::string& name, std::int64_t expected_bytes = 0);
 
 /// How a Parquet file is cut and coded; always with zstd.
 struct ParquetLayout {

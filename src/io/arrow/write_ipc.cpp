@@ -57,8 +57,11 @@ std::span<const std::byte> bytes_of(const arrow::Buffer& buffer) {
 
 class ArrowFile final : public BatchFile {
  public:
-  ArrowFile(std::shared_ptr<arrow::Schema> schema, const std::string& folder, const std::string& name)
-      : shown_(name), schema_(std::move(schema)), options_(arrow::ipc::IpcWriteOptions::Defaults()), file_(folder + "/" + name) {
+  ArrowFile(std::shared_ptr<arrow::Schema> schema, const std::string& folder, const std::string& name, std::int64_t expected_bytes)
+      : shown_(name),
+        schema_(std::move(schema)),
+        options_(arrow::ipc::IpcWriteOptions::Defaults()),
+        file_(folder + "/" + name, expected_bytes) {
     options_.memory_pool = arrow_pool();
     options_.use_threads = false;
     const auto head = take_arrow(arrow::ipc::SerializeSchema(*schema_, arrow_pool()), shown_);
@@ -96,13 +99,14 @@ class ArrowFile final : public BatchFile {
 }  // namespace
 
 std::unique_ptr<BatchFile> make_ipc_file(std::shared_ptr<arrow::Schema> schema, const std::string& folder,
-                                         const std::string& name) {
-  return std::make_unique<ArrowFile>(std::move(schema), folder, name);
+                                         const std::string& name, std::int64_t expected_bytes) {
+  return std::make_unique<ArrowFile>(std::move(schema), folder, name, expected_bytes);
 }
 
-std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules& rules, const std::string& folder, const std::string& name) {
+std::unique_ptr<TrainerFiles> make_arrow_file(const OutputRules& rules, const std::string& folder, const std::string& name,
+                                              std::int64_t rows) {
   const std::shared_ptr<arrow::Schema> schema = arrow_schema(rules.columns);
-  return make_trainer_batches(schema, make_ipc_file(schema, folder, name));
+  return make_trainer_batches(schema, make_ipc_file(schema, folder, name, rows * rules.row_bytes()));
 }
 
 }  // namespace shardpack
