@@ -15,6 +15,7 @@ namespace shardpack {
 struct Assignment {
   std::vector<std::int64_t> begin{0};
   std::vector<std::int32_t> items;
+  std::vector<std::int32_t> windows;  ///< of each row, where they are dealt to windows and not in an order yet; else empty
 
   std::int64_t rows() const { return static_cast<std::int64_t>(begin.size()) - 1; }
   std::span<const std::int32_t> row(std::int64_t r) const {
@@ -41,7 +42,6 @@ struct AssignOptions {
   bool ordered = true;          ///< false: items are drawn as the order asks, but rows stay by strategy, for order_rows()
   std::int64_t first_item = 0;  ///< items of the partition that other calls place, before these: moves on in the same stream
   Length row_tokens = 0;        ///< windowed: slots of a row
-  bool dealt = false;           ///< windowed: order_rows() is given the rows of one plan by strategy, as assign() leaves them
   TrainingShape shape = {};     ///< balanced: how rows are consumed
   std::int64_t first_row = 0;   ///< balanced: rows of the dataset before the partition's
 };

@@ -5,6 +5,7 @@
 #include "base/checked.h"
 #include "base/equal_parts.h"
 #include "base/rng.h"
+#include "core/deal_rows.h"
 #include "shardpack/row_balance.h"
 
 namespace shardpack {
@@ -95,10 +96,10 @@ std::vector<std::int32_t> window_begins(const std::vector<Item>& items, std::int
 }
 
 /// Put the members of each class into the order in which the plan's places take them, so that rows find what they need near each
-/// other. Rows are dealt to the windows in turn, which spreads every strategy evenly over the input. A place takes a member of
-/// its row's window while there is one; then the places left take the members left, both in the order of windows.
-void deal_to_windows(Classes& classes, const std::vector<Place>& places, const std::vector<std::int32_t>& begins,
-                     const PackingPlan& plan) {
+/// other. A place takes a member of its row's window while there is one; then the places left take the members left, both in the
+/// order of windows.
+void fill_from_windows(Classes& classes, const std::vector<Place>& places, const std::vector<std::int32_t>& begins,
+                       const PackingPlan& plan, const RowsByWindow& by_window) {
   const PlannedRows rows = planned_rows(plan);
   const auto windows = begins.size() - 1;
   std::vector<std::int32_t>& members = classes.members;
@@ -110,8 +111,8 @@ void deal_to_windows(Classes& classes, const std::vector<Place>& places, const s
   };
   std::vector<Unmet> unmet;
   for (std::size_t window = 0; window < windows; ++window) {
-    for (std::size_t r = window; r < rows.strategy.size(); r += windows) {
-      const auto s = static_cast<std::size_t>(rows.strategy[r]);
+    for (const std::int32_t row : by_window.of(static_cast<std::int64_t>(window))) {
+      const auto r = static_cast<std::size_t>(row), s = static_cast<std::size_t>(rows.strategy[r]);
       for (auto p = static_cast<std::size_t>(plan.begin[s]); p < static_cast<std::size_t>(plan.begin[s + 1]); ++p) {
         const auto slots = static_cast<std::size_t>(plan.lengths[p]);
         const auto place = static_cast<std::size_t>(places[p].first + rows.row_of_strategy[r] * places[p].step);
@@ -149,36 +150,40 @@ void shuffle_windows(std::vector<std::int32_t>& order, std::int64_t windows, con
   }
 }
 
-/// The numbers of a plan's rows, window by window as deal_to_windows() deals them.
-std::vector<std::int32_t> dealt_order(std::int64_t rows, const AssignOptions& options) {
-  const std::int64_t windows = window_count(rows, options.row_tokens);
-  std::vector<std::int32_t> order;
-  order.reserve(static_cast<std::size_t>(rows));
-  for (std::int64_t window = 0; window < windows; ++window) {
-    for (std::int64_t row = window; row < rows; row += windows) order.push_back(static_cast<std::int32_t>(row));
-  }
+/// The numbers of rows that are dealt to windows, window by window.
+std::vector<std::int32_t> dealt_order(const std::vector<std::int32_t>& window_of_row, const AssignOptions& options) {
+  const std::int64_t windows = *std::ranges::max_element(window_of_row) + 1;  // each has rows
+  std::vector<std::int32_t> order = rows_by_window(window_of_row, windows).rows;
   shuffle_windows(order, windows, options);
   return order;
 }
 
-/// Equal lengths are interchangeable: draw who goes where, unless rows are to follow the input.
-void draw_members(Classes& classes, const std::vector<Item>& items, const PackingPlan& plan, const std::vector<Place>& places,
-                  const AssignOptions& options) {
-  if (options.order == RowOrder::input) return;
+/// Equal lengths are interchangeable: draw who goes where, unless rows are to follow the input. \return the window of each of the
+/// plan's rows where there are several, else nothing
+std::vector<std::int32_t> draw_members(Classes& classes, const std::vector<Item>& items, const PackingPlan& plan,
+                                       const std::vector<Place>& places, const AssignOptions& options) {
+  if (options.order == RowOrder::input) return {};
   const bool windowed = options.order == RowOrder::windowed;
   const std::vector<std::int32_t> begins = window_begins(items, windowed ? window_count(plan.rows(), plan.row_tokens) : 1);
   const RandomStream stream(options.seed, RandomPurpose::members, static_cast<std::uint32_t>(options.partition));
+  WindowedLengths lengths{std::ssize(begins) - 1, {}, {}};
   for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
     auto at = static_cast<std::size_t>(classes.begin[slots]);
     const auto end = static_cast<std::size_t>(classes.begin[slots + 1]);
-    for (std::size_t window = 0; at < end; ++window) {
+    if (at == end) continue;
+    lengths.lengths.push_back(static_cast<Length>(slots));
+    for (std::size_t window = 0; window + 1 < begins.size(); ++window) {
       const std::size_t first = at;
       while (at < end && classes.members[at] < begins[window + 1]) ++at;
       stream.shuffle(std::span(classes.members).subspan(first, at - first),
                      static_cast<std::uint64_t>(options.first_item) + first);
+      lengths.counts.push_back(static_cast<std::int32_t>(at - first));
     }
   }
-  if (begins.size() > 2) deal_to_windows(classes, places, begins, plan);
+  if (lengths.windows == 1) return {};
+  std::vector<std::int32_t> window_of_row = deal_rows(plan, std::move(lengths));
+  fill_from_windows(classes, places, begins, plan, rows_by_window(window_of_row, std::ssize(begins) - 1));
+  return window_of_row;
 }
 
 }  // namespace
@@ -191,7 +196,7 @@ std::int64_t window_count(std::int64_t rows, Length row_tokens) {
 Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options) {
   Classes classes = classes_of(items, plan.row_tokens);
   const std::vector<Place> places = places_of(plan, classes);
-  draw_members(classes, items, plan, places, options);
+  std::vector<std::int32_t> window_of_row = draw_members(classes, items, plan, places, options);
   Assignment rows;
   rows.items.reserve(items.size());
   rows.begin.reserve(static_cast<std::size_t>(plan.rows()) + 1);
@@ -206,12 +211,12 @@ Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const
     for (std::size_t s = 0; s < plan.count.size(); ++s) {
       for (std::int64_t row = 0; row < plan.count[s]; ++row) add_row(s, row);
     }
+    rows.windows = std::move(window_of_row);
     return options.ordered ? order_rows(rows, items, options) : rows;
   }
   const PlannedRows planned = planned_rows(plan);
-  AssignOptions order = options;
-  order.row_tokens = plan.row_tokens;
-  for (const std::int32_t r : windowed ? dealt_order(plan.rows(), order) : shuffled_order(plan.rows(), options)) {
+  for (const std::int32_t r :
+       window_of_row.empty() ? shuffled_order(plan.rows(), options) : dealt_order(window_of_row, options)) {
     add_row(static_cast<std::size_t>(planned.strategy[static_cast<std::size_t>(r)]),
             planned.row_of_strategy[static_cast<std::size_t>(r)]);
   }
@@ -227,6 +232,7 @@ Assignment spread_units(const Assignment& rows, std::int32_t keep_together) {
   }
   result.begin = rows.begin;
   for (std::int64_t& begin : result.begin) begin *= keep_together;
+  result.windows = rows.windows;
   return result;
 }
 
@@ -255,7 +261,8 @@ std::vector<std::int32_t> middle_order(const Assignment& rows, const AssignOptio
 
 std::vector<std::int32_t> order_of_rows(const Assignment& rows, const std::vector<Item>& items, const AssignOptions& options) {
   if (options.order == RowOrder::shuffled) return shuffled_order(rows.rows(), options);
-  if (options.order == RowOrder::windowed) return options.dealt ? dealt_order(rows.rows(), options) : middle_order(rows, options);
+  if (options.order == RowOrder::windowed)
+    return rows.windows.empty() ? middle_order(rows, options) : dealt_order(rows.windows, options);
   if (options.order == RowOrder::balanced) return balanced_order(row_costs(rows, items), options);
   std::vector<std::int32_t> order(static_cast<std::size_t>(rows.rows()));
   std::iota(order.begin(), order.end(), 0);

@@ -64,7 +64,7 @@ class HashedFile {
   std::unique_ptr<File> file_;
   StreamHash hash_;
   std::int64_t reserved_ = 0, end_ = 0, written_back_ = 0;  // bytes
-  std::future<void> writeback_;              // waits for it on destruction
+  std::future<void> writeback_;                             // waits for it on destruction
 };
 
 }  // namespace shardpack

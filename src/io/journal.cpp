@@ -67,7 +67,8 @@ std::string difference(const RunIdentity& then, const RunIdentity& now) {
   for (const auto& [name, value] : now) {
     const auto found = was.find(name);
     const std::string_view before = found == was.end() ? "not there" : found->second;
-    if (before != value && before != kNotKnownYet && value != kNotKnownYet) differences.push_back(fmt::format("{} was {} and is {}", name, before, value));
+    if (before != value && before != kNotKnownYet && value != kNotKnownYet)
+      differences.push_back(fmt::format("{} was {} and is {}", name, before, value));
   }
   constexpr std::size_t kNamed = 3;
   const std::size_t named = std::min(differences.size(), kNamed);

@@ -185,7 +185,8 @@ class NativeSink final : public RowSink {
       std::string name = fmt::format("{}.npy{}", array.stem, compressed() ? ".zst" : "");
       const std::string path = fmt::format("{}/{}", plan_.folder, name);
       std::string head = make_npy_header(info(array.type).numpy, array.shape);
-      const std::int64_t bytes_of_all = std::ssize(head) + NpyHeader{"", false, array.shape, 0}.elements() * info(array.type).bytes;
+      const std::int64_t bytes_of_all =
+          std::ssize(head) + NpyHeader{"", false, array.shape, 0}.elements() * info(array.type).bytes;
       outputs_.push_back({std::move(name), HashedFile(path, compressed() ? 0 : bytes_of_all), ZstdSeekTable(), 0});
       if (array.leading_zero) head.append(static_cast<std::size_t>(info(array.type).bytes), '\0');
       const std::span<const std::byte> bytes = std::as_bytes(std::span(head));

@@ -34,8 +34,9 @@ class Taker {
       }
       const std::int64_t count = std::min(range.first + range.count, end) - range.first;
       if (count > 0) {
-        copy(table, range.first, tokens.stored.subspan(static_cast<std::size_t>((range.first - tokens.first) * width),
-                                                       static_cast<std::size_t>(count * width)),
+        copy(table, range.first,
+             tokens.stored.subspan(static_cast<std::size_t>((range.first - tokens.first) * width),
+                                   static_cast<std::size_t>(count * width)),
              ids_ + range.destination);
         take_off(range, count);
       }

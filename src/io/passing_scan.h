@@ -1,5 +1,5 @@
-// The rest of the pass over the tokens, in passing: while rows are made in the order of the input, as a rule, what a block of them
-// asks for lies mostly where the pass has come to, so that one read serves both.
+// The rest of the pass over the tokens, in passing: while rows are made in the order of the input, as a rule, what a block of
+// them asks for lies mostly where the pass has come to, so that one read serves both.
 #pragma once
 
 #include <cstdint>

@@ -51,8 +51,8 @@ class ScanPass {
   ~ScanPass();
   ScanPass(ScanPass&&) noexcept;
 
-  /// Go on in parallel, to the end or until `enough`, asked between pieces, says so. Advances the progress by the bytes of the data
-  /// files. \throws Error{bad_data} for a negative id or one above 2^32 - 1; there is no going on then.
+  /// Go on in parallel, to the end or until `enough`, asked between pieces, says so. Advances the progress by the bytes of the
+  /// data files. \throws Error{bad_data} for a negative id or one above 2^32 - 1; there is no going on then.
   void run(const RunContext& context, const std::function<bool()>& enough = {});
 
   /// Tokens of a file that lie together: its token `first` and those that follow, as they are stored.

@@ -22,7 +22,7 @@ class ShardSource;
 struct ScannedSource {
   std::unique_ptr<SequenceSource> source;
   ShardSource* passing = nullptr;  ///< the source, where the rest of the pass is left to finish_scan()
-  TokenFacts totals;  ///< the fingerprint takes the columns in; hash stays empty: each file has its own
+  TokenFacts totals;               ///< the fingerprint takes the columns in; hash stays empty: each file has its own
   std::int64_t loss_tokens = 0;
   std::vector<std::int64_t> loss_counts;  ///< by sequence: ScanNeeds::loss_counts
   RemovedCount padding;

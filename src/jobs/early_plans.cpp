@@ -11,8 +11,7 @@ namespace shardpack {
 namespace {
 
 Plans make_plans(const SequenceIndex& index, const PackOptions& options, const PlanningOptions& planning,
-                 const std::vector<GivenPlan>& given, const RunContext& context,
-                 std::optional<PolicyResult>* kept = nullptr) {
+                 const std::vector<GivenPlan>& given, const RunContext& context, std::optional<PolicyResult>* kept = nullptr) {
   check_overlong(index, planning.policy);
   Plans plans;
   plans.partitions = cut_partitions(index, {.tokens = options.partition_tokens,

@@ -86,8 +86,8 @@ struct Inputs {
   std::string scan_hash;  // of a saved scan
 };
 
-/// One pass over the inputs: boundaries, id range, fingerprint. Or what a pass has found before. `in_passing`: its end may be left
-/// to finish_scan().
+/// One pass over the inputs: boundaries, id range, fingerprint. Or what a pass has found before. `in_passing`: its end may be
+/// left to finish_scan().
 Inputs read_inputs(const std::vector<std::string>& inputs, const PackOptions& options, std::optional<SavedScan>& scan,
                    const LengthPolicy& policy, EarlyPlans& plans, bool in_passing, const RunContext& context) {
   Inputs read;
@@ -137,7 +137,8 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   RunContext reading = context;
   if (reading.temp_dir.empty()) reading.temp_dir = staged ? staged->trainer_folder() : parent_of(output);
   EarlyPlans early(options, planning, given, context);
-  Inputs read = read_inputs(inputs, options, scan, planning.policy, early, may_scan_in_passing(options, staged, context), reading);
+  Inputs read =
+      read_inputs(inputs, options, scan, planning.policy, early, may_scan_in_passing(options, staged, context), reading);
   const ScannedSource& scanned = read.scanned;
   const SequenceIndex& index = scanned.source->index();
   check_left_out(scanned, options);

@@ -239,17 +239,15 @@ OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index
   const bool grouped = !plans.groups.empty();
   // An order of costs, or of all groups together, is made when all rows are there.
   const bool order_later = grouped || options.balance_attention || costs != nullptr || options.assign.order == RowOrder::balanced;
-  PlanningOptions later = options;
-  later.assign.dealt = !grouped && !find_packer(options.packer).input_order;
   PlanningOptions first = options;
   first.assign.ordered = !order_later || options.assign.order == RowOrder::input;
   OrderedRows rows =
       grouped ? assign_groups(std::move(items), index, plans, first) : assign_items(std::move(items), plans.plan, first);
   if (!order_later) return rows;
   if (costs != nullptr) costs->planned = row_costs(rows.rows, rows.items);
-  if (options.balance_attention) balance_rows(rows, index, plans.plan.max_segments, later);
+  if (options.balance_attention) balance_rows(rows, index, plans.plan.max_segments, options);
   if (costs != nullptr) costs->written = row_costs(rows.rows, rows.items);
-  rows.rows = order_rows(rows.rows, rows.items, later.assign);
+  rows.rows = order_rows(rows.rows, rows.items, options.assign);
   return rows;
 }
 

@@ -5,6 +5,8 @@
 #include <deque>
 #include <map>
 #include <numeric>
+#include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -93,6 +95,43 @@ Rows shuffled_in_windows(const Rows& rows, std::int64_t windows, const AssignOpt
   return ordered;
 }
 
+/// The rows of each window, ascending: row by row of a strategy, half of the windows at a time.
+std::vector<std::vector<std::size_t>> dealt_by_the_rule(const std::vector<Item>& items, const PackingPlan& plan,
+                                                        std::int64_t windows) {
+  std::vector<std::map<Length, std::int64_t>> left(static_cast<std::size_t>(windows));
+  const std::vector<std::int64_t> window_of = windows_of(items, windows);
+  for (std::size_t i = 0; i < items.size(); ++i) ++left[static_cast<std::size_t>(window_of[i])][items[i].slots];
+  std::vector<std::vector<std::size_t>> rows(left.size());
+  const auto room = [&](std::size_t w) {
+    const auto window = static_cast<std::int64_t>(w);
+    return plan.rows() * (window + 1) / windows - plan.rows() * window / windows - std::ssize(rows[w]);
+  };
+  std::size_t row = 0;
+  for (std::int64_t s = 0; s < plan.strategies(); ++s) {
+    std::map<Length, std::int64_t> needs;
+    for (const Length slots : plan.strategy(s)) ++needs[slots];
+    for (std::int64_t more = plan.count[static_cast<std::size_t>(s)]; more > 0;) {
+      using Choice = std::tuple<std::int64_t, std::int64_t, std::size_t>;  // ascending: the best comes first
+      std::vector<Choice> choices;
+      for (std::size_t w = 0; w < left.size(); ++w) {
+        std::int64_t found = 0;
+        for (const auto& [slots, places] : needs) found += std::min(left[w][slots], places);
+        if (room(w) > 0) choices.emplace_back(-found, -room(w), w);
+      }
+      std::ranges::sort(choices);
+      choices.resize(static_cast<std::size_t>(std::min({std::ssize(choices), more, (windows + 1) / 2})));
+      std::set<std::size_t> chosen;
+      for (const Choice& choice : choices) chosen.insert(std::get<2>(choice));
+      for (const std::size_t w : chosen) {
+        rows[w].push_back(row++);
+        for (const auto& [slots, places] : needs) left[w][slots] = std::max<std::int64_t>(left[w][slots] - places, 0);
+      }
+      more -= std::ssize(choices);
+    }
+  }
+  return rows;
+}
+
 /// Several windows.
 Rows by_the_windowed_rule(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options) {
   const std::int64_t windows = windows_by_the_rule(plan);
@@ -119,14 +158,15 @@ Rows by_the_windowed_rule(const std::vector<Item>& items, const PackingPlan& pla
     lengths.insert(lengths.end(), static_cast<std::size_t>(plan.count[static_cast<std::size_t>(s)]),
                    {strategy.begin(), strategy.end()});
   }
+  const std::vector<std::vector<std::size_t>> dealt_rows = dealt_by_the_rule(items, plan, windows);
   Rows rows(lengths.size());
   for (std::int64_t window = 0; window < windows; ++window) {
-    for (auto r = static_cast<std::size_t>(window); r < rows.size(); r += static_cast<std::size_t>(windows)) {
+    for (const std::size_t r : dealt_rows[static_cast<std::size_t>(window)]) {
       for (const Length slots : lengths[r]) rows[r].push_back(take(slots, window));
     }
   }
   for (std::int64_t window = 0; window < windows; ++window) {  // what their windows could not give
-    for (auto r = static_cast<std::size_t>(window); r < rows.size(); r += static_cast<std::size_t>(windows)) {
+    for (const std::size_t r : dealt_rows[static_cast<std::size_t>(window)]) {
       for (std::size_t place = 0; place < rows[r].size(); ++place) {
         for (std::int64_t from = 0; from < windows && rows[r][place] < 0; ++from) rows[r][place] = take(lengths[r][place], from);
       }
@@ -134,9 +174,8 @@ Rows by_the_windowed_rule(const std::vector<Item>& items, const PackingPlan& pla
   }
 
   Rows dealt;
-  for (std::int64_t window = 0; window < windows; ++window) {
-    for (auto r = static_cast<std::size_t>(window); r < rows.size(); r += static_cast<std::size_t>(windows))
-      dealt.push_back(rows[r]);
+  for (const std::vector<std::size_t>& of_window : dealt_rows) {
+    for (const std::size_t r : of_window) dealt.push_back(rows[r]);
   }
   return shuffled_in_windows(dealt, windows, options);
 }
@@ -239,10 +278,10 @@ TEST_CASE("assign: rows of several windows are those of the rule, for every seed
         // Ordered later, as rows of equal cost are: the same. Rows of groups and of packers in input order go by their middle.
         AssignOptions later = options;
         later.ordered = false;
-        const Assignment unordered = assign(packed.items, packed.plan, later);
-        CHECK(rows_of(order_rows(unordered, packed.items, later)) == by_the_middle_rule(rows_of(unordered), windows, options));
-        later.dealt = true;
+        Assignment unordered = assign(packed.items, packed.plan, later);
         CHECK(rows_of(order_rows(unordered, packed.items, later)) == rows);
+        unordered.windows.clear();
+        CHECK(rows_of(order_rows(unordered, packed.items, later)) == by_the_middle_rule(rows_of(unordered), windows, options));
         CHECK(check_exact_cover(derive_plan({packed.items, unordered}, "lpfhp", {.row_tokens = size.row_tokens}, 0),
                                 histogram(packed.items))
                   .empty());
