@@ -1,6 +1,7 @@
 #include "core/deal_rows.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 
@@ -65,24 +66,39 @@ class Dealer {
     chosen_ = open_;
     if (count == open_.size()) return;
     found_.assign(room_.size(), 0);
+    std::int32_t places = 0;
     for (const Need& need : needs) {
       for (std::size_t w = 0; w < found_.size(); ++w) found_[w] += std::min(need.left[w], need.places);
+      places += need.places;
     }
-    const auto better = [&](std::int32_t a, std::int32_t b) {
-      const auto i = static_cast<std::size_t>(a), j = static_cast<std::size_t>(b);
-      if (found_[i] != found_[j]) return found_[i] > found_[j];
-      return room_[i] != room_[j] ? room_[i] > room_[j] : a < b;
-    };
-    std::nth_element(chosen_.begin(), chosen_.begin() + static_cast<std::ptrdiff_t>(count), chosen_.end(), better);
-    chosen_.resize(count);
-    std::sort(chosen_.begin(), chosen_.end());
+    // Numbers of places are small: counted, not sorted.
+    windows_that_found_.assign(static_cast<std::size_t>(places) + 1, 0);
+    for (const std::int32_t window : open_) ++windows_that_found_[static_cast<std::size_t>(found(window))];
+    std::int32_t least = places;
+    std::size_t more = 0;  // windows that found more than `least`
+    for (; more + windows_that_found_[static_cast<std::size_t>(least)] < count; --least)
+      more += windows_that_found_[static_cast<std::size_t>(least)];
+    tied_.clear();
+    std::ranges::copy_if(open_, std::back_inserter(tied_), [&](std::int32_t window) { return found(window) == least; });
+    const auto has_more_room = [&](std::int32_t a, std::int32_t b) { return room(a) != room(b) ? room(a) > room(b) : a < b; };
+    const auto last = tied_.begin() + static_cast<std::ptrdiff_t>(count - more);
+    if (last != tied_.end()) std::nth_element(tied_.begin(), last, tied_.end(), has_more_room);
+    std::for_each(last, tied_.end(), [&](std::int32_t window) { found_[static_cast<std::size_t>(window)] = -1; });
+    std::erase_if(chosen_, [&](std::int32_t window) { return found(window) < least; });
   }
+
+  std::int32_t room(std::int32_t window) const { return room_[static_cast<std::size_t>(window)]; }
+  std::int32_t found(std::int32_t window) const { return found_[static_cast<std::size_t>(window)]; }
 
   WindowedLengths items_;
   std::vector<std::int32_t> room_;    // by window: rows that it may still get
   std::vector<std::int32_t> open_;    // windows with room, ascending
-  std::vector<std::int32_t> found_;   // by window: places of a row that find an item there
   std::vector<std::int32_t> chosen_;  // of a round, ascending
+
+  // Of the round: by window the places of a row that find an item there; how many windows found so many; windows that found the
+  // least that is enough.
+  std::vector<std::int32_t> found_, tied_;
+  std::vector<std::size_t> windows_that_found_;
   std::vector<std::int32_t> window_of_row_;
 };
 

@@ -116,8 +116,8 @@ void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& po
 }
 
 std::int64_t slots_of(std::int64_t length, const LengthPolicy& policy) {
-  const std::int64_t multiple = policy.segment_multiple;
-  return ceil_div(length - unslotted_tokens(policy.slot_rule), multiple) * multiple;
+  const std::int64_t multiple = policy.segment_multiple, slots = length - unslotted_tokens(policy.slot_rule);
+  return multiple == 1 ? slots : ceil_div(slots, multiple) * multiple;  // mostly 1, and a division takes as long as all else
 }
 
 /// Tokens of a sequence that would be in the rows; they lie at one side of it (loss_side()). 0 where the policy takes it out, or
@@ -406,12 +406,12 @@ PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, Sequence
           tokens, index.ends(sequence), policy,
           [&](std::int64_t from, std::int64_t count, int added, std::int64_t repeat) {
             for (std::int64_t i = 0; i < repeat; ++i) {
-              Item item{.sequence = sequence,
-                        .first_token = from + i * count,
-                        .tokens = static_cast<Length>(count),
-                        .added = static_cast<std::uint8_t>(added)};
+              Item& item = result.items.emplace_back();
+              item.sequence = sequence;
+              item.first_token = from + i * count;
+              item.tokens = static_cast<Length>(count);
+              item.added = static_cast<std::uint8_t>(added);
               item.slots = static_cast<Length>(slots_of(item.length(), policy));
-              result.items.push_back(item);
             }
             result.added_bos += (added & kAddedBos) != 0;
             result.added_eos += (added & kAddedEos) != 0;

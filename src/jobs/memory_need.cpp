@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/units.h"
 #include "shardpack/error.h"
@@ -51,9 +52,16 @@ std::int64_t partition_bytes(std::int64_t items, std::int64_t rows, const Planni
   if (planning.policy.keep_together > 1) item += static_cast<std::int64_t>(sizeof(Item));
   if (grouped) item += static_cast<std::int64_t>(sizeof(Item)) + 8;
   if (planning.balance_attention) item += 4 * 8;
-  if (planning.assign.order == RowOrder::windowed) item += 4;  // places that wait for what is left
-  constexpr std::int64_t kRow = 8 + 4 * 4;  // where it begins, its strategy, its place there, its place in the order, its cost
-  return items * item + rows * kRow;
+  std::int64_t row = 8 + 4 * 4;  // where it begins, its strategy, its place there, its place in the order, its cost
+  std::int64_t counts = 0;
+  if (planning.assign.order == RowOrder::windowed) {
+    item += 4;     // places that wait for what is left
+    row += 2 * 4;  // its window, and its place among that one's rows
+    const Length row_tokens = planning.policy.row_tokens;
+    const auto most_lengths = static_cast<std::int64_t>(std::sqrt(2.0 * static_cast<double>(rows) * row_tokens));  // 1 + 2 + 3 ...
+    counts = std::min<std::int64_t>({items, row_tokens, most_lengths}) * window_count(rows, row_tokens) * 4;
+  }
+  return items * item + rows * row + counts;
 }
 
 void check_memory(const SequenceIndex& index, const std::vector<Partition>& partitions, const PlanningOptions& planning,

@@ -36,35 +36,46 @@ OpenedShard read_in_place(IpcSource& source, BatchReader& reader) {
   OpenedShard& shard = collector.shard();
   shard.ids.file = source.opened;
   RowRange left;  // of the current batch
-  const auto next_range = [&]() -> std::optional<RowRange> {
+  const auto begin_batch = [&] {
     while (left.count == 0) {
       const std::optional<PlacedBatch> placed = reader.next();
-      if (!placed) return std::nullopt;
+      if (!placed) return false;
       if (placed->batch.compressed) {
         throw Error(ErrorCode::bad_data, "some record batches are compressed and some are not; write the file anew with pyarrow",
                     source.file.name, fmt::format("record batch {}", with_commas(placed->batch.number)));
       }
       left = {std::make_shared<const RecordColumns>(source.columns_of(*placed, arrow_pool())), 0, placed->rows, {}};
     }
-    const std::int64_t count = std::min(kRunRows, left.count);
-    RowRange range{left.columns, left.first, count, {}};
-    left.first += count;
-    left.count -= count;
-    return range;
+    return true;
+  };
+  // Batches are mostly of 1,000 rows, which takes no longer to read than to hand over.
+  const auto next_ranges = [&]() -> std::optional<std::vector<RowRange>> {
+    std::vector<RowRange> ranges;
+    for (std::int64_t rows = 0; rows < kRunRows && begin_batch();) {
+      const std::int64_t count = std::min(kRunRows - rows, left.count);
+      ranges.push_back({left.columns, left.first, count, {}});
+      left.first += count;
+      left.count -= count;
+      rows += count;
+    }
+    return ranges.empty() ? std::nullopt : std::optional(std::move(ranges));
   };
   ordered_map(
-      source.context.pool, default_in_flight(source.context.pool), source.context.stop, next_range,
-      [&](RowRange&& range) {
-        range.run = read_records(*range.columns, source.fields, range.first, range.count, source.options, true);
-        return std::move(range);
+      source.context.pool, default_in_flight(source.context.pool), source.context.stop, next_ranges,
+      [&](std::vector<RowRange>&& ranges) {
+        for (RowRange& range : ranges)
+          range.run = read_records(*range.columns, source.fields, range.first, range.count, source.options, true);
+        return std::move(ranges);
       },
-      [&](RowRange&& range) {
-        const ListColumn& ids = range.columns->ids;
-        shard.ids.type = ids.type();
-        for (const RecordRun::Kept& kept : range.run.kept) {
-          shard.ids.append(kept.count, ids.values().begin_bytes + ids.place_of(kept.begin));
+      [&](std::vector<RowRange>&& ranges) {
+        for (const RowRange& range : ranges) {
+          const ListColumn& ids = range.columns->ids;
+          shard.ids.type = ids.type();
+          for (const RecordRun::Kept& kept : range.run.kept) {
+            shard.ids.append(kept.count, ids.values().begin_bytes + ids.place_of(kept.begin));
+          }
+          collector.add(range.run, range.columns.get(), source.opened);
         }
-        collector.add(range.run, range.columns.get(), source.opened);
       });
   return collector.finish();
 }
