@@ -64,13 +64,25 @@ class RandomStream {
     for (std::size_t end = items.size(); end > 1;) {
       const std::size_t begin = end - std::min(end, drawn.size());
       values(first_index + begin, std::span(drawn).first(end - begin));
-      for (; end > std::max(begin, std::size_t{1}); --end) {
-        std::swap(items[end - 1], items[static_cast<std::size_t>(scaled(drawn[end - 1 - begin], end))]);
-      }
+      shuffle_end(items.first(end), std::span<const std::uint64_t>(drawn).first(end - begin));
+      end = begin;
     }
+  }
+  /// The same with the draws at hand, as many as items.
+  template <class T>
+  static void shuffle(std::span<T> items, std::span<const std::uint64_t> drawn) {
+    shuffle_end(items, drawn);
   }
 
  private:
+  /// The last of the items change places, as many as there are draws.
+  template <class T>
+  static void shuffle_end(std::span<T> items, std::span<const std::uint64_t> drawn) {
+    const std::size_t begin = items.size() - drawn.size();
+    for (std::size_t end = items.size(); end > std::max(begin, std::size_t{1}); --end) {
+      std::swap(items[end - 1], items[static_cast<std::size_t>(scaled(drawn[end - 1 - begin], end))]);
+    }
+  }
   static std::uint64_t scaled(std::uint64_t value, std::uint64_t bound) {
     return static_cast<std::uint64_t>(static_cast<Uint128>(value) * bound >> 64);
   }

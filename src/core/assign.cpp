@@ -158,6 +158,29 @@ std::vector<std::int32_t> dealt_order(const std::vector<std::int32_t>& window_of
   return order;
 }
 
+/// Shuffles runs of items that follow each other, each on its own. Most are of a few items, and their draws are made many at
+/// once.
+class RunShuffler {
+ public:
+  explicit RunShuffler(const RandomStream& stream) : stream_(stream), drawn_(kAhead) {}
+
+  void shuffle(std::span<std::int32_t> run, std::uint64_t first_index) {
+    if (run.size() > kAhead / 8) return stream_.shuffle(run, first_index);
+    if (first_index < begin_ || first_index + run.size() > begin_ + filled_) {
+      begin_ = first_index;
+      filled_ = kAhead;
+      stream_.values(begin_, drawn_);
+    }
+    RandomStream::shuffle(run, std::span<const std::uint64_t>(drawn_).subspan(first_index - begin_, run.size()));
+  }
+
+ private:
+  static constexpr std::size_t kAhead = 2048;
+  const RandomStream& stream_;
+  std::vector<std::uint64_t> drawn_;
+  std::uint64_t begin_ = 0, filled_ = 0;  // indices of what is drawn
+};
+
 /// Equal lengths are interchangeable: draw who goes where, unless rows are to follow the input. \return the window of each of the
 /// plan's rows where there are several, else nothing
 std::vector<std::int32_t> draw_members(Classes& classes, const std::vector<Item>& items, const PackingPlan& plan,
@@ -166,6 +189,7 @@ std::vector<std::int32_t> draw_members(Classes& classes, const std::vector<Item>
   const bool windowed = options.order == RowOrder::windowed;
   const std::vector<std::int32_t> begins = window_begins(items, windowed ? window_count(plan.rows(), plan.row_tokens) : 1);
   const RandomStream stream(options.seed, RandomPurpose::members, static_cast<std::uint32_t>(options.partition));
+  RunShuffler shuffler(stream);
   WindowedLengths lengths{std::ssize(begins) - 1, {}, {}};
   for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
     auto at = static_cast<std::size_t>(classes.begin[slots]);
@@ -175,8 +199,8 @@ std::vector<std::int32_t> draw_members(Classes& classes, const std::vector<Item>
     for (std::size_t window = 0; window + 1 < begins.size(); ++window) {
       const std::size_t first = at;
       while (at < end && classes.members[at] < begins[window + 1]) ++at;
-      stream.shuffle(std::span(classes.members).subspan(first, at - first),
-                     static_cast<std::uint64_t>(options.first_item) + first);
+      shuffler.shuffle(std::span(classes.members).subspan(first, at - first),
+                       static_cast<std::uint64_t>(options.first_item) + first);
       lengths.counts.push_back(static_cast<std::int32_t>(at - first));
     }
   }
