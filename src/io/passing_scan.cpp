@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <span>
 
 namespace shardpack {
@@ -47,6 +46,7 @@ class Taker {
   /// What is still wanted.
   std::vector<FileRanges> left() && {
     for (; file_ < wanted_.size(); ++file_, range_ = 0) leave_from(range_);
+    std::erase_if(left_, [](const FileRanges& file) { return file.ranges.empty(); });
     return std::move(left_);
   }
 
@@ -103,8 +103,14 @@ void PassingScan::read_on(std::vector<FileRanges>& wanted, std::uint32_t* ids) {
   wanted = std::move(taker).left();
 }
 
-void PassingScan::finish() {
-  go_on([&] { pass_.read_on(std::numeric_limits<std::int64_t>::max(), [](const ScanPass::Tokens&) {}); });
+void PassingScan::read_past(std::int32_t file, const TableRange& range) {
+  std::int64_t end = range.first + range.count;
+  for (std::int32_t f = 0; f < file; ++f) end += files_[static_cast<std::size_t>(f)].record_begin().back();
+  go_on([&] { pass_.read_on(end, [](const ScanPass::Tokens&) {}); });
+}
+
+void PassingScan::finish(const RunContext& context) {
+  go_on([&] { pass_.run(context); });
 }
 
 ScanPassResult PassingScan::take_result() { return pass_.take_result(); }

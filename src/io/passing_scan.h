@@ -24,12 +24,15 @@ class PassingScan {
   /// \param pass  over `files`, left before its end
   PassingScan(std::vector<OpenedFile> files, ScanPass pass) : files_(std::move(files)), pass_(std::move(pass)) {}
 
-  /// Read on by as many tokens as are wanted, put those of them that are read into `ids`, and take them off `wanted`.
-  /// \throws what the pass throws, now and from then on
+  /// Read on by as many tokens as are wanted, put those of them that are read into `ids`, and take them off `wanted`, files of
+  /// which nothing is left too. \throws what the pass throws, now and from then on
   void read_on(std::vector<FileRanges>& wanted, std::uint32_t* ids);
 
-  /// To the end, without progress. \throws the same
-  void finish();
+  /// Read on until this range of a file's tokens is read. \throws the same
+  void read_past(std::int32_t file, const TableRange& range);
+
+  /// To the end, in parallel. \throws the same, and Error{cancelled}
+  void finish(const RunContext& context);
 
   /// Of a pass that is finished; once.
   ScanPassResult take_result();

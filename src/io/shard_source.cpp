@@ -113,17 +113,16 @@ void ShardSource::read_in_passing(std::span<const TokenRequest> requests, std::u
   });
   passing_->read_on(wanted, ids);
   try {
-    for (const FileRanges& left : wanted) {
-      if (!left.ranges.empty()) read_ids(left.file, left.ranges, IdType::u32, ids);
-    }
+    for (const FileRanges& left : wanted) read_ids(left.file, left.ranges, IdType::u32, ids);
   } catch (const Error&) {
-    passing_->finish();  // the fault to report is the first one of the input, as the pass finds it
+    // The fault to report is the first one of the input, as the pass finds it: on the way to where this one is, at the latest.
+    passing_->read_past(wanted.back().file, wanted.back().ranges.back());
     throw;
   }
 }
 
-TokenFacts ShardSource::finish_pass() {
-  read_unchanged(stamps_, [&] { passing_->finish(); });
+TokenFacts ShardSource::finish_pass(const RunContext& context) {
+  read_unchanged(stamps_, [&] { passing_->finish(context); });
   const TokenFacts totals = settle(passing_->take_result(), index_);
   passing_.reset();
   return totals;

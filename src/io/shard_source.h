@@ -10,6 +10,7 @@
 #include "io/token_table.h"
 #include "io/value_table.h"
 #include "shardpack/error.h"
+#include "shardpack/run_context.h"
 #include "shardpack/sequence_source.h"
 
 namespace shardpack {
@@ -51,7 +52,7 @@ class ShardSource final : public SequenceSource {
   /// Whatever read_block() reads as u32 takes the pass along, which is over these very files. Before anything reads.
   void scan_in_passing(std::unique_ptr<PassingScan> pass) { passing_ = std::move(pass); }
   /// The pass to its end, the files' hashes into the index. \return what it found in all files. Nothing reads meanwhile.
-  TokenFacts finish_pass();
+  TokenFacts finish_pass(const RunContext& context);
 
  private:
   void read_in_passing(std::span<const TokenRequest> requests, std::uint32_t* ids) const;

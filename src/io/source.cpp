@@ -212,7 +212,7 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
 
   for (OpenedFile& file : files) {
     scanned.stamps.push_back(file.stamps);
-    tables.push_back({file.shard.ids, std::move(file.shard.columns)});
+    tables.push_back({pass.complete() ? std::move(file.shard.ids) : file.shard.ids, std::move(file.shard.columns)});
     scanned.padding += file.shard.padding;
     scanned.null_records += file.shard.null_records;
   }
@@ -230,9 +230,10 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
   return scanned;
 }
 
-void finish_scan(ScannedSource& scanned) {
+void finish_scan(ScannedSource& scanned, const RunContext& context) {
   if (scanned.passing == nullptr) return;
-  merge(scanned.totals, scanned.passing->finish_pass());
+  const Stage stage(context.progress, "scanning", 0, "bytes");
+  merge(scanned.totals, scanned.passing->finish_pass(context));
   scanned.passing = nullptr;
 }
 

@@ -55,6 +55,6 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
 
 /// The pass to its end: until then the totals, and the hashes in the index, are not known. Does nothing where it is over.
 /// \throws as open_source(), for what only the pass can see
-void finish_scan(ScannedSource& scanned);
+void finish_scan(ScannedSource& scanned, const RunContext& context);
 
 }  // namespace shardpack

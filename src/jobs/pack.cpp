@@ -203,7 +203,7 @@ PackResult read_plan_write(const std::vector<std::string>& inputs, const std::st
   // Rewrite. Every row is checked before it is encoded; the packed fingerprint is taken from the rows' own ids.
   write_dataset(job, steps, result.manifest);
   if (scanned.passing != nullptr) {
-    finish_scan(read.scanned);
+    finish_scan(read.scanned, context);
     add_token_facts(options, scanned, result.manifest);
     check_ids_fit(result.manifest);
   }
