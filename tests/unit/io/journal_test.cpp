@@ -107,3 +107,14 @@ TEST_CASE("what differs between two runs is named") {
   many.emplace_back("input 2", "b");
   CHECK(difference(then, many) == "input 2 was not there and is b");
 }
+
+TEST_CASE("nothing differs from what was not known yet") {
+  const std::string unknown(kNotKnownYet);
+  const RunIdentity before{{"the number of inputs", "1"}, {"the hash of input 1", unknown}, {"the plan", "p"}};
+  RunIdentity now{{"the number of inputs", "1"}, {"the hash of input 1", "abc"}, {"the plan", "p"}};
+  CHECK(difference(before, now).empty());
+  CHECK(difference(now, before).empty());
+  CHECK(difference(before, before).empty());
+  now.back().second = "q";
+  CHECK(difference(before, now) == "the plan was p and is q");
+}
