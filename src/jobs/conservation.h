@@ -20,7 +20,7 @@ inline constexpr std::string_view kNotOfTheScan =
 
 /// The excuse of a run that goes on with what an interrupted one finished.
 inline constexpr std::string_view kInputChangedBack =
-    "the finished shards are not of these inputs: one was changed while the interrupted run read it, and changed back; they are "
-    "removed, so run again";
+    "the finished shards are not of these inputs: one was changed since the interrupted run read it; they are removed, "
+    "so run again";
 
 }  // namespace shardpack

@@ -1,4 +1,6 @@
 // pack after an interruption: what was finished is kept, the rest is done again, and the bytes are those of an undisturbed run.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -7,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "base/hash.h"
+#include "base/units.h"
 #include "io/file.h"
 #include "io/npy.h"
 #include "io/owned_folder.h"
@@ -231,12 +235,25 @@ TEST_CASE("resume with other options or inputs is refused and says what differs"
   refused("option shard_bytes was 8192 and is 16384");
   corpus.options.shard_bytes /= 2;
 
-  const std::string input = read_small_file(corpus.inputs[0]);
+  const std::string input = read_small_file(corpus.inputs[0]), lengths = read_small_file(corpus.folder.path("a.lengths.npy"));
   std::string changed = input;
   changed.back() = static_cast<char>(changed.back() ^ 1);
   corpus.folder.write("a.npy", changed);
-  refused("input 1 was a.npy (npy, ");
+  refused("the hash of input 1 was " + hash_hex(input + lengths) + " and is " + hash_hex(changed + lengths) + "; give");
   corpus.folder.write("a.npy", input);
+  std::string other_lengths = lengths;  // a token goes from the first sequence to the second
+  other_lengths[128] = static_cast<char>(other_lengths[128] - 1);
+  other_lengths[132] = static_cast<char>(other_lengths[132] + 1);
+  corpus.folder.write("a.lengths.npy", other_lengths);
+  refused("the hash of input 1 was " + hash_hex(input + lengths) + " and is " + hash_hex(input + other_lengths) +
+          ", the plan was ");
+  std::vector<std::int32_t> more(201, 1);  // of other sequences
+  for (std::size_t i = 0; i < 200; ++i) more[i] = static_cast<unsigned char>(lengths[128 + 4 * i]);
+  more[0] -= 1;
+  corpus.folder.write("a.lengths.npy", npy_file("<i4", {201}, more));
+  refused(fmt::format("input 1 was a.npy (npy, {} bytes, 200 sequences) and is a.npy (npy, {} bytes, 201 sequences), ",
+                      with_commas(std::ssize(input + lengths)), with_commas(std::ssize(input + lengths) + 4)));
+  corpus.folder.write("a.lengths.npy", lengths);
   std::swap(corpus.inputs[0], corpus.inputs[1]);
   refused("input 1 was a.npy (npy, ");
   std::swap(corpus.inputs[0], corpus.inputs[1]);
@@ -272,7 +289,8 @@ TEST_CASE("shards of an input that was changed and changed back are found out") 
   corpus.folder.write("out.partial/" + std::string(kOwnerMarker),
                       begun.substr(0, begun.find('\n')) + meanwhile.substr(meanwhile.find('\n')));
 
-  CHECK(says(corpus.error([&] { corpus.pack(); }, ErrorCode::bad_data), "and changed back; they are removed, so run again"));
+  CHECK(says(corpus.error([&] { corpus.pack(); }, ErrorCode::bad_data),
+             "one was changed since the interrupted run read it; they are removed, so run again"));
   CHECK_FALSE(fs::exists(corpus.partial()));
   corpus.pack();
   CHECK(folder_bytes(corpus.out()) == expected);
