@@ -103,7 +103,7 @@ class Meanwhile {
   Meanwhile(const ScanNeeds& needs, const SequenceIndex& index, const std::stop_token& stop)
       : on_stop_(stop, [this] { stop_.request_stop(); }),
         done_(std::async(std::launch::async | std::launch::deferred,
-                         [&needs, &index, token = stop_.get_token()] { needs.meanwhile(index, token); })) {}
+                         [&needs, &index, token = stop_.get_token()] { return needs.meanwhile(index, token); })) {}
   ~Meanwhile() {
     stop_.request_stop();
     done_.wait();
@@ -112,6 +112,7 @@ class Meanwhile {
   Meanwhile& operator=(const Meanwhile&) = delete;
 
   bool done() const { return done_.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
+  bool went_well() const { return done() && done_.get(); }
 
   void finish(ProgressSink& progress, std::string_view name) {
     if (done()) return;
@@ -122,7 +123,7 @@ class Meanwhile {
  private:
   std::stop_source stop_;
   std::stop_callback<std::function<void()>> on_stop_;
-  std::future<void> done_;
+  std::shared_future<bool> done_;
 };
 
 bool has_columns(const std::vector<OpenedFile>& files) {
@@ -186,7 +187,7 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
 
   ScanPass pass(files, end_ids);
   std::function<bool()> enough;
-  if (needs.in_passing && meanwhile && !has_columns(files)) enough = [&] { return meanwhile->done(); };
+  if (needs.in_passing && meanwhile && !has_columns(files)) enough = [&] { return meanwhile->went_well(); };
   read_unchanged(all_stamps, [&] { pass.run(context, enough); });
   const std::vector<ColumnFacts> column_facts = read_unchanged(all_stamps, [&] { return run_column_pass(files, context); });
 

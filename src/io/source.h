@@ -40,11 +40,12 @@ struct ScanNeeds {
   /// always can.
   std::optional<LossPart> loss_counts{};
   /// Called with the index, on a thread of its own, while tokens are read; not where the index needs the tokens (ends, loss
-  /// places) or has groups, and not with one thread. It keeps its own failures, and stops soon when it is asked to.
-  std::function<void(const SequenceIndex&, const std::stop_token&)> meanwhile{};
+  /// places) or has groups, and not with one thread. It keeps its own failures, and stops soon when it is asked to. \return did
+  /// all go well?
+  std::function<bool(const SequenceIndex&, const std::stop_token&)> meanwhile{};
   std::string_view meanwhile_stage{};  ///< what the progress calls it when reading is done before
-  /// When `meanwhile` is done, leave the rest of the pass to whoever reads blocks of tokens, in the order of the input as a rule:
-  /// finish_scan() is called after them. Not where columns are carried along.
+  /// When `meanwhile` has gone well, leave the rest of the pass to whoever reads blocks of tokens, in the order of the input as a
+  /// rule: finish_scan() is called after them. Not where columns are carried along.
   bool in_passing = false;
 };
 

@@ -27,7 +27,7 @@ Plans make_plans(const SequenceIndex& index, const PackOptions& options, const P
 
 }  // namespace
 
-std::function<void(const SequenceIndex&, const std::stop_token&)> EarlyPlans::maker() {
+std::function<bool(const SequenceIndex&, const std::stop_token&)> EarlyPlans::maker() {
   if (context_.memory_limit > 0) return {};
   return [this](const SequenceIndex& index, const std::stop_token& stop) {
     NoProgress silent;  // the progress tells of the reading
@@ -50,6 +50,7 @@ std::function<void(const SequenceIndex&, const std::stop_token&)> EarlyPlans::ma
     } catch (...) {
       failure_ = std::current_exception();
     }
+    return plans_.has_value();
   };
 }
 

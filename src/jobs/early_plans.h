@@ -30,7 +30,7 @@ class EarlyPlans {
 
   /// For ScanNeeds::meanwhile: makes the plans, and keeps what it throws for take(). None under a limit of memory, which reading
   /// and planning would have to share.
-  std::function<void(const SequenceIndex&, const std::stop_token&)> maker();
+  std::function<bool(const SequenceIndex&, const std::stop_token&)> maker();
 
   /// Those that were made meanwhile; else they are made now. \throws what making them throws
   Plans take(const SequenceIndex& index);
