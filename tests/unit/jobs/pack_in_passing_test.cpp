@@ -519,8 +519,10 @@ TEST_CASE("a change after the interruption that finished shards hold nothing of 
   const PackedDataset dataset(whole.folder.path("out"));
   const auto places = dataset.open_array(dataset.shards().back(), "seq_source").read_all<std::int64_t>();  // file, record, token
   REQUIRE(places.back() == 0);
-  REQUIRE(places[places.size() - 3] == 2);
-  corpus.set_id<std::int64_t>(2, static_cast<std::size_t>(places[places.size() - 2]), 0, 4);
+  const auto record = static_cast<std::size_t>(places[places.size() - 2]);
+  if (places[places.size() - 3] == 0) corpus.set_id<std::uint16_t>(0, record, 0, 4);
+  if (places[places.size() - 3] == 1) corpus.set_id<std::int32_t>(1, record, 0, 4);
+  if (places[places.size() - 3] == 2) corpus.set_id<std::int64_t>(2, record, 0, 4);
   corpus.pack("out", 2);
   const auto resumed = corpus.bytes("out");
   fs::remove_all(corpus.folder.path("out"));
