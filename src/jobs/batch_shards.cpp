@@ -215,7 +215,7 @@ void write_batch_shards(StagedOutput& staged, const BatchSource& source, const B
         if (count > 0 && bytes > settings.shard_bytes) break;
         ++count;
       }
-      rewriter.write_shard(parts.rows(epoch, first, count, padded), 0, count, fmt::format("shard-{:05}-{:05}", e, number));
+      rewriter.write_shards(parts.rows(epoch, first, count, padded), {{fmt::format("shard-{:05}-{:05}", e, number), 0, count}});
       first += count;
     }
     const auto sum = [&](const std::vector<RemovedRange>& ranges) {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <deque>
+#include <utility>
 
 #include "base/checked.h"
 #include "base/equal_parts.h"
@@ -19,20 +21,6 @@ namespace {
 /// Tokens of one block: large enough to keep writes long, small enough that the blocks in flight of two threads take some 20 MB.
 /// Fixed, because a block is also a compressed frame.
 constexpr std::int64_t kBlockTokens = std::int64_t{1} << 19;
-
-struct RowRange {
-  std::int64_t first = 0, rows = 0;
-  std::int64_t first_slot = 0;             // in the shard; where rows differ in width
-  std::vector<std::int64_t> first_values;  // by column: of kind list or text, the values of the shard's rows before
-  ByteBuffer ids;                          // room for them
-};
-
-struct FinishedBlock {
-  EncodedBlock encoded;
-  Fingerprint fingerprint;
-  std::int64_t rows = 0, tokens = 0;
-  std::vector<std::int64_t> loss_tokens;  // of each row
-};
 
 /// Adds the values that `rows` [first, first + count) have in columns of kind list and text to `values`.
 void count_values(const SequenceSource& source, const OrderedRows& rows, std::int64_t first, std::int64_t count,
@@ -94,114 +82,162 @@ Rewriter::Rewriter(const SequenceSource& source, const DatasetKeys& keys, const 
 void Rewriter::write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard) {
   // Of one size but for a row, for the trainers that give each rank as many files: not full ones and a rest.
   const std::int64_t count = rows.rows.rows(), shards = settings_.shards_of(count);
+  std::vector<ShardRows> parts;
   for (std::int64_t shard = 0; shard < shards; ++shard) {
     const std::int64_t first = part_begin(count, shard, shards), last = part_begin(count, shard + 1, shards);
-    write_shard(rows, first, last - first, fmt::format("shard-{:05}-{:05}", partition, first_shard + shard));
+    parts.push_back({fmt::format("shard-{:05}-{:05}", partition, first_shard + shard), first, last - first});
   }
+  write_shards(rows, parts);
 }
 
-void Rewriter::write_shard(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count, const std::string& name) {
-  const auto segments_before = [&](std::int64_t row) { return rows.rows.begin[static_cast<std::size_t>(row)]; };
-  ManifestShard shard;
-  shard.folder = name;
-  if (!settings_.output.holds_tokens()) shard.fingerprint.reset();
-  shard.rows = row_count;
-  shard.segments = segments_before(first_row + row_count) - segments_before(first_row);
-  if (const ManifestShard* finished = staged_.finished_shard(name)) {
-    ensure(finished->rows == shard.rows && finished->segments == shard.segments, "a finished shard holds the rows of its place");
-    wait_for_sync();
-    shards_.push_back(*finished);
-    if (settings_.row_loss) tell_losses(rows, first_row, row_count);
-    context_.progress.advance(row_count);
-    return;
-  }
-  std::vector<std::int64_t> list_values(settings_.columns.size());
-  count_values(source_, rows, first_row, row_count, list_values);
-  const bool same_width = settings_.row_room() > 0;
-  std::int64_t slots = 0;
-  for (std::int64_t row = first_row; row < first_row + row_count && !same_width; ++row)
-    slots += row_slots(rows.items, rows.rows, row);
-  std::shared_ptr<RowSink> sink = make_sink(shard, slots, std::move(list_values));
+/// A shard of which blocks are in flight.
+struct Rewriter::OpenShard {
+  ManifestShard entry;
+  std::unique_ptr<RowSink> sink;  // none of a shard that an interrupted run finished
+  std::int64_t first_row = 0;
+  std::int64_t in_blocks = 0, written = 0;  // rows of it
+  std::int64_t next_slot = 0;               // in the shard; where rows differ in width
+  std::vector<std::int64_t> values_before;  // by column: of kind list or text, the values of the rows in blocks
+};
 
-  std::int64_t next = 0, next_slot = 0;
-  std::vector<std::int64_t> values_before(settings_.columns.size());
+struct Rewriter::RowRange {
+  std::int64_t first = 0, rows = 0;
+  std::int64_t first_of_shard = 0;
+  std::int64_t first_slot = 0;             // OpenShard::next_slot
+  std::vector<std::int64_t> first_values;  // OpenShard::values_before
+  ByteBuffer ids;                          // room for them
+  const RowSink* sink = nullptr;
+};
+
+struct Rewriter::FinishedBlock {
+  EncodedBlock encoded;
+  Fingerprint fingerprint;
+  std::int64_t rows = 0, tokens = 0;
+  std::vector<std::int64_t> loss_tokens;  // of each row, where one asks for them
+};
+
+void Rewriter::write_shards(const OrderedRows& rows, const std::vector<ShardRows>& shards) {
+  if (shards.empty()) return;
+  std::deque<OpenShard> open;  // the first is being written, the last is being cut into blocks
+  auto next = shards.begin();
   const auto produce = [&]() -> std::optional<RowRange> {
-    if (next == row_count) return std::nullopt;
-    RowRange range{first_row + next, block_rows(rows, first_row + next, row_count - next), next_slot, values_before, {}};
-    // Where the caller's thread makes and frees the large buffers, the allocator holds as many as are in flight, not so many for
-    // every thread.
-    if (settings_.windowed)
-      range.ids.reserve(static_cast<std::size_t>(range.rows * settings_.row_room() * info(settings_.id_type).bytes));
-    count_values(source_, rows, range.first, range.rows, values_before);
-    for (std::int64_t row = range.first; row < range.first + range.rows && !same_width; ++row)
-      next_slot += row_slots(rows.items, rows.rows, row);
-    next += range.rows;
-    return range;
-  };
-  const auto transform = [&](RowRange&& range) {
-    std::vector<TokenRequest> requests;
-    RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_room(), settings_.id_type, range.first,
-                                  range.rows, first_row, requests, settings_.unslotted, std::move(range.ids));
-    block.first_slot = range.first_slot;
-    FinishedBlock result{.encoded = {}, .fingerprint = {}, .rows = range.rows, .tokens = 0, .loss_tokens = {}};
-    if (settings_.output.holds_tokens()) {
-      source_.read_block(requests, block.id_type, block.ids.data());
-      read_columns(source_, requests, range.first_values, block);
-      fill_gaps(block, settings_.fill, settings_.columns);
-      result.fingerprint = fingerprint_of(block, keys_, source_.index(), settings_.columns, settings_.single_segments);
-      result.loss_tokens = loss_tokens_of(block, settings_.columns);
-    } else {
-      block.begins = places_in_files(block, source_);
+    if (open.empty() || open.back().in_blocks == open.back().entry.rows) {
+      if (next == shards.end()) return std::nullopt;
+      open.push_back(open_shard(rows, *next++, shards_written() + std::ssize(open)));
     }
-    const std::vector<Issue> issues = check_rows(block, settings_.max_segments, settings_.segment_multiple);
-    ensure(issues.empty(), issues.empty() ? "" : issues.front().message);
-    for (const RowSegment& segment : block.segments) result.tokens += segment.length();
-    result.encoded = sink->encode(std::move(block));
-    return result;
+    return next_range(rows, open.back());
   };
+  const auto transform = [&](RowRange&& range) { return make_block(rows, std::move(range)); };
   const auto consume = [&](FinishedBlock&& block) {
-    sink->write(std::move(block.encoded));
-    if (shard.fingerprint) *shard.fingerprint += block.fingerprint;
-    shard.tokens += block.tokens;
-    for (const std::int64_t tokens : block.loss_tokens) {
-      shard.loss_tokens += tokens;
-      if (settings_.row_loss) settings_.row_loss(tokens);
-    }
-    context_.progress.advance(block.rows);
+    OpenShard& shard = open.front();
+    write_block(std::move(block), shard);
+    if (shard.written < shard.entry.rows) return;
+    close_shard(std::move(shard));
+    open.pop_front();
   };
-  ordered_map(context_.pool, blocks_in_flight(), context_.stop, produce, transform, consume);
-
-  wait_for_sync();
-  shards_.push_back(std::move(shard));
-  syncing_ = std::async(std::launch::async, [sink, shard = shards_.back(), &staged = staged_]() mutable {
-    shard.files = sink->finish();
-    shard.trainer_files = sink->trainer_files();
-    shard.hidden_labels = sink->hidden_labels();
-    staged.shard_finished(shard);
-    return std::move(shard);
-  });
+  const ShardRows& first = shards.front();
+  const int in_flight = blocks_in_flight(ceil_div(first.count, block_rows(rows, first.first, first.count)));
+  ordered_map(context_.pool, in_flight, context_.stop, produce, transform, consume);
 }
 
-void Rewriter::tell_losses(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count) const {
-  std::int64_t next = 0;
-  ordered_map(
-      context_.pool, default_in_flight(context_.pool), context_.stop,
-      [&]() -> std::optional<RowRange> {
-        if (next == row_count) return std::nullopt;
-        const RowRange range{first_row + next, block_rows(rows, first_row + next, row_count - next), 0, {}, {}};
-        next += range.rows;
-        return range;
-      },
-      [&](RowRange&& range) {
-        std::vector<TokenRequest> requests;
-        RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_room(), settings_.id_type,
-                                      range.first, range.rows, first_row, requests, settings_.unslotted);
-        read_loss_column(source_, requests, block);
-        return loss_tokens_of(block, settings_.columns);
-      },
-      [&](std::vector<std::int64_t>&& losses) {
-        for (const std::int64_t tokens : losses) settings_.row_loss(tokens);
-      });
+/// \param number  in the order of all shards
+Rewriter::OpenShard Rewriter::open_shard(const OrderedRows& rows, const ShardRows& shard, std::int64_t number) const {
+  const auto segments_before = [&](std::int64_t row) { return rows.rows.begin[static_cast<std::size_t>(row)]; };
+  OpenShard open;
+  open.first_row = shard.first;
+  open.entry.folder = shard.name;
+  if (!settings_.output.holds_tokens()) open.entry.fingerprint.reset();
+  open.entry.rows = shard.count;
+  open.entry.segments = segments_before(shard.first + shard.count) - segments_before(shard.first);
+  if (const ManifestShard* finished = staged_.finished_shard(shard.name)) {
+    ensure(finished->rows == open.entry.rows && finished->segments == open.entry.segments,
+           "a finished shard holds the rows of its place");
+    open.entry = *finished;
+    return open;
+  }
+  open.values_before.resize(settings_.columns.size());
+  std::vector<std::int64_t> list_values(settings_.columns.size());
+  count_values(source_, rows, shard.first, shard.count, list_values);
+  open.sink = make_sink(open.entry, number, slots_of_rows(rows, shard.first, shard.count), std::move(list_values));
+  return open;
+}
+
+/// The rows of the shard's next block.
+Rewriter::RowRange Rewriter::next_range(const OrderedRows& rows, OpenShard& shard) const {
+  RowRange range;
+  range.first = shard.first_row + shard.in_blocks;
+  range.rows = block_rows(rows, range.first, shard.entry.rows - shard.in_blocks);
+  range.first_of_shard = shard.first_row;
+  range.sink = shard.sink.get();
+  shard.in_blocks += range.rows;
+  if (!shard.sink) return range;
+  range.first_slot = shard.next_slot;
+  shard.next_slot += slots_of_rows(rows, range.first, range.rows);
+  range.first_values = shard.values_before;
+  count_values(source_, rows, range.first, range.rows, shard.values_before);
+  // Where the caller's thread makes and frees the large buffers, the allocator holds as many as are in flight, not so many for
+  // every thread.
+  if (settings_.windowed)
+    range.ids.reserve(static_cast<std::size_t>(range.rows * settings_.row_room() * info(settings_.id_type).bytes));
+  return range;
+}
+
+/// In a worker. Of a finished shard, what is told of its rows.
+Rewriter::FinishedBlock Rewriter::make_block(const OrderedRows& rows, RowRange&& range) const {
+  FinishedBlock result;
+  result.rows = range.rows;
+  if (range.sink == nullptr && !settings_.row_loss) return result;
+  std::vector<TokenRequest> requests;
+  RowBlock block = lay_out_rows(rows.items, rows.rows, source_.index(), settings_.row_room(), settings_.id_type, range.first,
+                                range.rows, range.first_of_shard, requests, settings_.unslotted, std::move(range.ids));
+  block.first_slot = range.first_slot;
+  if (range.sink == nullptr) {
+    read_loss_column(source_, requests, block);
+    result.loss_tokens = loss_tokens_of(block, settings_.columns);
+    return result;
+  }
+  if (settings_.output.holds_tokens()) {
+    source_.read_block(requests, block.id_type, block.ids.data());
+    read_columns(source_, requests, range.first_values, block);
+    fill_gaps(block, settings_.fill, settings_.columns);
+    result.fingerprint = fingerprint_of(block, keys_, source_.index(), settings_.columns, settings_.single_segments);
+    result.loss_tokens = loss_tokens_of(block, settings_.columns);
+  } else {
+    block.begins = places_in_files(block, source_);
+  }
+  const std::vector<Issue> issues = check_rows(block, settings_.max_segments, settings_.segment_multiple);
+  ensure(issues.empty(), issues.empty() ? "" : issues.front().message);
+  for (const RowSegment& segment : block.segments) result.tokens += segment.length();
+  result.encoded = range.sink->encode(std::move(block));
+  return result;
+}
+
+void Rewriter::write_block(FinishedBlock&& block, OpenShard& shard) const {
+  if (shard.sink) {
+    shard.sink->write(std::move(block.encoded));
+    if (shard.entry.fingerprint) *shard.entry.fingerprint += block.fingerprint;
+    shard.entry.tokens += block.tokens;
+    for (const std::int64_t tokens : block.loss_tokens) shard.entry.loss_tokens += tokens;
+  }
+  if (settings_.row_loss) {
+    for (const std::int64_t tokens : block.loss_tokens) settings_.row_loss(tokens);
+  }
+  shard.written += block.rows;
+  context_.progress.advance(block.rows);
+}
+
+/// One shard at a time takes its last step, so that the journal has them in order.
+void Rewriter::close_shard(OpenShard&& shard) {
+  wait_for_sync();
+  shards_.push_back(std::move(shard.entry));
+  if (!shard.sink) return;
+  syncing_ = std::async(std::launch::async, [sink = std::move(shard.sink), entry = shards_.back(), &staged = staged_]() mutable {
+    entry.files = sink->finish();
+    entry.trainer_files = sink->trainer_files();
+    entry.hidden_labels = sink->hidden_labels();
+    staged.shard_finished(entry);
+    return std::move(entry);
+  });
 }
 
 /// Rows from `first` on, of `left`, that make a block.
@@ -218,17 +254,27 @@ std::int64_t Rewriter::block_rows(const OrderedRows& rows, std::int64_t first, s
   return count;
 }
 
-int Rewriter::blocks_in_flight() const {
+/// Slots of `count` rows from `first` on, where rows differ in width; else 0.
+std::int64_t Rewriter::slots_of_rows(const OrderedRows& rows, std::int64_t first, std::int64_t count) const {
+  std::int64_t slots = 0;
+  if (settings_.row_room() > 0) return slots;
+  for (std::int64_t row = first; row < first + count; ++row) slots += row_slots(rows.items, rows.rows, row);
+  return slots;
+}
+
+int Rewriter::blocks_in_flight(std::int64_t blocks_of_a_shard) const {
   // Windows are large: one for each worker, and one that is being written.
-  const int wanted = settings_.windowed ? context_.pool.threads() + 1 : default_in_flight(context_.pool);
-  const int most = std::min(wanted, default_in_flight(context_.pool));
-  if (context_.memory_bytes == 0) return most;
+  const std::int64_t wanted = settings_.windowed ? context_.pool.threads() + 1 : default_in_flight(context_.pool);
+  // Shards with blocks in flight have their files open, some ten each.
+  constexpr std::int64_t kOpenShards = 16;
+  const std::int64_t most = std::min({wanted, std::int64_t{default_in_flight(context_.pool)}, kOpenShards * blocks_of_a_shard});
+  if (context_.memory_bytes == 0) return static_cast<int>(most);
   // Where no one has asked for less, windows are as many as other blocks would be.
   const std::int64_t larger = settings_.windowed && context_.memory_limit == 0 ? kWindowSlots / kBlockTokens : 1;
   return static_cast<int>(std::clamp<std::int64_t>(context_.memory_bytes / 2 * larger / settings_.block_bytes(), 1, most));
 }
 
-std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::int64_t slots,
+std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::int64_t number, std::int64_t slots,
                                              std::vector<std::int64_t> list_values) const {
   ShardPlan plan{.folder = staged_.folder() + "/" + shard.folder,
                  .rows = shard.rows,
@@ -248,7 +294,7 @@ std::unique_ptr<RowSink> Rewriter::make_sink(const ManifestShard& shard, std::in
                  .list_values = std::move(list_values)};
   if (settings_.output.native()) return make_native_sink(plan);
   return make_trainer_sink(std::move(plan), settings_.output, source_.index(), staged_.trainer_folder(),
-                           trainer_file_name(settings_.output, settings_.shards_before + shards_written(), settings_.shards));
+                           trainer_file_name(settings_.output, settings_.shards_before + number, settings_.shards));
 }
 
 void Rewriter::wait_for_sync() {

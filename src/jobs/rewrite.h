@@ -51,8 +51,15 @@ struct RewriteSettings {
   std::int64_t block_bytes() const;                 ///< the same in memory
 };
 
-/// Writes shard folders into a staged output. One at a time for a caller, but a shard's last step (sync to disk, journal)
-/// overlaps the next shard. Shards that an interrupted run finished are taken as they are.
+/// The rows [first, first + count) as a shard of this name.
+struct ShardRows {
+  std::string name;
+  std::int64_t first = 0, count = 0;
+};
+
+/// Writes shard folders into a staged output. In order, but the first rows of a shard are made while those of the shard before
+/// are written, and a shard's last step (sync to disk, journal) overlaps the next shard. Shards that an interrupted run finished
+/// are taken as they are.
 class Rewriter {
  public:
   Rewriter(const SequenceSource& source, const DatasetKeys& keys, const RewriteSettings& settings, StagedOutput& staged,
@@ -62,8 +69,8 @@ class Rewriter {
   /// \return the shards' entries, complete after finish()
   void write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard = 0);
 
-  /// Rows [first_row, first_row + row_count) as one shard.
-  void write_shard(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count, const std::string& name);
+  /// The same as shards of one's own choice, one behind the other.
+  void write_shards(const OrderedRows& rows, const std::vector<ShardRows>& shards);
 
   /// Wait until everything is on disk. \return the shards in the order written
   std::vector<ManifestShard> finish();
@@ -72,10 +79,21 @@ class Rewriter {
   const std::string& shard_name(std::int64_t shard) const { return shards_[static_cast<std::size_t>(shard)].folder; }
 
  private:
+  struct OpenShard;
+  struct RowRange;
+  struct FinishedBlock;
+
+  OpenShard open_shard(const OrderedRows& rows, const ShardRows& shard, std::int64_t number) const;
+  RowRange next_range(const OrderedRows& rows, OpenShard& shard) const;
+  FinishedBlock make_block(const OrderedRows& rows, RowRange&& range) const;
+  void write_block(FinishedBlock&& block, OpenShard& shard) const;
+  void close_shard(OpenShard&& shard);
+
   std::int64_t block_rows(const OrderedRows& rows, std::int64_t first, std::int64_t left) const;
-  int blocks_in_flight() const;
-  void tell_losses(const OrderedRows& rows, std::int64_t first_row, std::int64_t row_count) const;
-  std::unique_ptr<RowSink> make_sink(const ManifestShard& shard, std::int64_t slots, std::vector<std::int64_t> list_values) const;
+  int blocks_in_flight(std::int64_t blocks_of_a_shard) const;
+  std::int64_t slots_of_rows(const OrderedRows& rows, std::int64_t first, std::int64_t count) const;
+  std::unique_ptr<RowSink> make_sink(const ManifestShard& shard, std::int64_t number, std::int64_t slots,
+                                     std::vector<std::int64_t> list_values) const;
   void wait_for_sync();
 
   const SequenceSource& source_;

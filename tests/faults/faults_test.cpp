@@ -98,7 +98,7 @@ struct Inputs {
         {"pack --force", forced, old, true},
         {"pack --force of the same", forced, pack, true},
         {"pack --force by renames", with(forced, {"--compress", "zstd"}), pack, true, false},
-        {"pack of lines", {"pack", json, "-L", "64", "--shard-bytes", "4096"}, {}, true, true, false},
+        {"pack of lines", {"pack", json, "-L", "64", "--shard-bytes", "2048"}, {}, true, true, false},
         {"batch", batch, {}},
         {"batch --force", batch, with(batch, {"--seed", "5"})},
         {"batch --write-shards", batch_shards, {}, true},

@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "io/file.h"
+#include "io/journal.h"
 #include "io/npy.h"
 #include "io/owned_folder.h"
 #include "io/staged_output.h"
@@ -35,6 +36,8 @@ class Notes final : public Diagnostics {
   void debug(std::string_view) override {}
   std::string text;
 };
+
+constexpr std::int64_t kMostRows = 21;  // of 384 bytes, in a shard of 8 KiB
 
 /// Sequences with over-long ones, in two files, and what is done with them: shards of a few rows, several partitions, a tail.
 struct Corpus {
@@ -91,6 +94,15 @@ struct Corpus {
     std::sort(names.begin(), names.end());
     return names;
   }
+  /// One token in five takes no part in the loss.
+  void write_masks() const {
+    for (const std::string& input : inputs) {
+      const std::int64_t tokens = read_npy_header(File(input, File::Mode::read)).elements();
+      std::vector<std::uint8_t> mask;
+      for (std::int64_t t = 0; t < tokens; ++t) mask.push_back(t % 5 == 0 ? 0 : 1);
+      folder.write(fs::path(input).stem().string() + ".loss_mask.npy", npy_file("|u1", {tokens}, mask));
+    }
+  }
   /// Of an undisturbed run.
   std::map<std::string, std::string> reference() {
     options.resume = false;
@@ -116,13 +128,7 @@ bool says(const std::string& text, const std::string& part) {
 
 TEST_CASE("a run that is gone on with tells the loss tokens of steps as an undisturbed one") {
   Corpus corpus;
-  for (const std::string& input : corpus.inputs) {
-    const std::string stem = input.substr(0, input.size() - 4);
-    const std::int64_t tokens = read_npy_header(File(input, File::Mode::read)).elements();
-    std::vector<std::uint8_t> mask;
-    for (std::int64_t t = 0; t < tokens; ++t) mask.push_back(t % 5 == 0 ? 0 : 1);
-    corpus.folder.write(fs::path(stem).filename().string() + ".loss_mask.npy", npy_file("|u1", {tokens}, mask));
-  }
+  corpus.write_masks();
   corpus.options.shape = {2, 3, 1};
   corpus.pack();
   const StepLoss expected = corpus.result.steps.value().loss.value();
@@ -135,6 +141,41 @@ TEST_CASE("a run that is gone on with tells the loss tokens of steps as an undis
     const StepLoss found = corpus.result.steps.value().loss.value();
     CHECK((found.mean == expected.mean && found.least == expected.least && found.most == expected.most));
     CHECK(found.least_of_rank == expected.least_of_rank);
+  }
+}
+
+TEST_CASE("finished shards between those that are made again stay, and tell their loss tokens in their turn") {
+  Corpus corpus;
+  corpus.write_masks();
+  corpus.options.shape = {2, 1, 1};
+  const bool tells_losses = GENERATE(true, false);
+  if (!tells_losses) corpus.options.shape = {};
+  const auto expected = corpus.reference();
+  const auto figures = corpus.result.steps;
+  REQUIRE(figures.has_value() == tells_losses);
+  for (const int threads : {1, 2, 5}) {
+    corpus.interrupt(140);
+    const std::vector<std::string> shards = corpus.shards_in(corpus.partial());
+    REQUIRE(shards.size() > 5);
+    const auto long_ago = fs::file_time_type::clock::now() - std::chrono::hours(48);
+    for (std::size_t shard = 0; shard < 5; ++shard) {
+      const std::string ids = "/" + shards[shard] + "/input_ids.npy";
+      if (shard % 2 == 1) {
+        fs::last_write_time(corpus.partial() + ids, long_ago);
+      } else {
+        fs::remove(corpus.partial() + ids);
+      }
+    }
+    corpus.pack(kUndisturbed, threads);
+    CHECK(folder_bytes(corpus.out()) == expected);
+    for (std::size_t shard = 0; shard < 5; ++shard)
+      CHECK((fs::last_write_time(corpus.out() + "/" + shards[shard] + "/input_ids.npy") == long_ago) == (shard % 2 == 1));
+    if (tells_losses) {
+      const StepLoss &found = corpus.result.steps->loss.value(), &whole = figures->loss.value();
+      CHECK((found.mean == whole.mean && found.least == whole.least && found.most == whole.most));
+      CHECK(found.least_of_rank == whole.least_of_rank);
+    }
+    fs::remove_all(corpus.out());
   }
 }
 
@@ -172,8 +213,8 @@ TEST_CASE("a run may be interrupted and resumed many times") {
   int rounds = 0;
   for (;; ++rounds) {
     try {
-      const auto kept = static_cast<std::int64_t>(corpus.shards_in(corpus.partial()).size());
-      corpus.pack(16 * (kept + 2), 2);  // a full shard has 16 rows
+      const File marker(corpus.partial() + "/" + std::string(kOwnerMarker), File::Mode::read);
+      corpus.pack(kMostRows * (std::ssize(Journal(marker).shards()) + 1), 2);
       break;
     } catch (const Error& error) {
       REQUIRE(error.code() == ErrorCode::cancelled);
