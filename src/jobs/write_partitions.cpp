@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <future>
+#include <optional>
 #include <utility>
 
 #include "base/checked.h"
@@ -43,11 +45,12 @@ std::int64_t rows_before(const std::vector<Partition>& partitions, std::size_t n
   return rows;
 }
 
-AssignOptions assign_options(const WritingJob& job, std::size_t number) {
-  AssignOptions options = job.planning.assign;
-  options.partition = static_cast<std::int32_t>(number);
-  options.first_row = rows_before(job.partitions, number);
-  return options;
+/// With the partition's own AssignOptions. The writing of partitions changes plans, but not how many rows they have.
+PlanningOptions planning_of(const WritingJob& job, std::size_t number) {
+  PlanningOptions planning = job.planning;
+  planning.assign.partition = static_cast<std::int32_t>(number);
+  planning.assign.first_row = rows_before(job.partitions, number);
+  return planning;
 }
 
 }  // namespace
@@ -62,30 +65,57 @@ PreparedPartition prepare_partition(PolicyResult policy, const SequenceIndex& in
 
 namespace {
 
-/// The rows of a partition and its part of the log of what is removed. `head` collects the dataset's first rows, for --tail
-/// repeat; the last partition's extra rows are made of them, in a shard of their own behind its others, so that planned rows stay
-/// what their plans say.
-PartitionRecord write_partition(const WritingJob& job, std::size_t number, Rewriter& rewriter, RemovedLog& removed,
-                                OrderedRows& head, StepMeter* steps) {
+PreparedPartition prepare(const WritingJob& job, std::size_t number, const PlanningOptions& planning, bool wants_costs) {
+  const SequenceIndex& index = job.source.index();
+  const Partition& partition = job.partitions[number];
+  return prepare_partition(apply_policy(index, partition.sequences, planning.policy), index, partition, planning, wants_costs);
+}
+
+/// All partitions, each prepared while that before it is written: if there are threads, and all sequences together are no more
+/// than one partition may have, so that no more memory is needed than for that one.
+class PartitionsAhead {
+ public:
+  PartitionsAhead(const WritingJob& job, bool wants_costs) : job_(job), wants_costs_(wants_costs) {}
+
+  /// To be called for one after the other. \throws what preparing it throws
+  PreparedPartition take(std::size_t number) {
+    PreparedPartition taken = next_.valid()               ? next_.get()
+                              : number == 0 && job_.first ? *std::exchange(job_.first, std::nullopt)
+                                                          : prepare(job_, number, planning_of(job_, number), wants_costs_);
+    const std::size_t next = number + 1;
+    if (goes_ahead_ && next < job_.partitions.size()) {
+      next_ = std::async(std::launch::async | std::launch::deferred, [this, next, planning = planning_of(job_, next)] {
+        return prepare(job_, next, planning, wants_costs_);
+      });
+    }
+    return taken;
+  }
+
+ private:
+  const WritingJob& job_;
+  const bool wants_costs_;
+  const bool goes_ahead_ = !job_.context.pool.inline_only() && job_.context.memory_limit == 0 &&
+                           job_.source.index().sequences() <= kPartitionSequences;
+  std::future<PreparedPartition> next_;  // waits for it on destruction
+};
+
+/// Writes the rows of a partition and its part of the log of what is removed. `head` collects the dataset's first rows, for
+/// --tail repeat; the last partition's extra rows are made of them, in a shard of their own behind its others, so that planned
+/// rows stay what their plans say.
+PartitionRecord write_partition(const WritingJob& job, std::size_t number, PreparedPartition prepared, Rewriter& rewriter,
+                                RemovedLog& removed, OrderedRows& head, StepMeter* steps) {
   const SequenceIndex& index = job.source.index();
   Partition& partition = job.partitions[number];
-  PlanningOptions planning = job.planning;
-  planning.assign = assign_options(job, number);
-  const bool metered = steps != nullptr && steps->wanted();
-  PreparedPartition prepared =
-      number == 0 && job.first
-          ? *std::exchange(job.first, std::nullopt)
-          : prepare_partition(apply_policy(index, partition.sequences, planning.policy), index, partition, planning, metered);
   removed.add(prepared.removed);
   OrderedRows& rows = prepared.rows;
-  if (planning.balance_attention) static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);
+  if (job.planning.balance_attention) static_cast<PartitionPlan&>(partition) = derive_plans(rows, index, partition);
   PartitionRecord record;
   if (partition.dropped_rows > 0) {
     record.dropped = drop_last_rows(rows, index, partition);
     removed.add(record.dropped.ranges);
   }
   if (job.options.tail == Tail::repeat) keep_head(head, rows, job.tail.extra);
-  if (metered) steps->add(rows, prepared.costs, planning.assign);
+  if (steps != nullptr && steps->wanted()) steps->add(rows, prepared.costs, planning_of(job, number).assign);
 
   record.entry = {.sequences = partition.sequences,
                   .rows = partition.plan.rows(),
@@ -119,8 +149,9 @@ void write_dataset(const WritingJob& job, StepMeter& steps, Manifest& manifest) 
   OrderedRows head;
   std::vector<PartitionRecord> records;
   job.context.progress.begin_stage("packing", manifest.rows, "rows");
+  PartitionsAhead prepared(job, steps.wanted());
   for (std::size_t p = 0; p < job.partitions.size(); ++p)
-    records.push_back(write_partition(job, p, rewriter, removed, head, &steps));
+    records.push_back(write_partition(job, p, prepared.take(p), rewriter, removed, head, &steps));
   std::vector<ManifestShard> shards = rewriter.finish();
   add_partitions(manifest, records, std::move(shards), job.tail, job.options.tail, removed.finish());
   job.context.progress.end_stage();
@@ -154,12 +185,8 @@ bool needs_head(const WritingJob& job, const Share& share) {
 /// The first rows of the dataset, as far as they lie before partition `number`.
 OrderedRows head_before(const WritingJob& job, std::size_t number) {
   OrderedRows head;
-  for (std::size_t p = 0; p < number && head.rows.rows() < job.tail.extra; ++p) {
-    PlanningOptions planning = job.planning;
-    planning.assign = assign_options(job, p);
-    PolicyResult policy = apply_policy(job.source.index(), job.partitions[p].sequences, planning.policy);
-    keep_head(head, assign_partition(std::move(policy.items), job.source.index(), job.partitions[p], planning), job.tail.extra);
-  }
+  for (std::size_t p = 0; p < number && head.rows.rows() < job.tail.extra; ++p)
+    keep_head(head, prepare(job, p, planning_of(job, p), false).rows, job.tail.extra);
   return head;
 }
 
@@ -224,7 +251,8 @@ PartFigures write_part(const WritingJob& job, const RunIdentity& identity) {
       Rewriter rewriter(job.source, keys, settings, job.staged, job.context);
       RemovedLog removed(job.source, if_read(job, keys), settings.single_segments, job.staged.parts().file(""), job.context,
                          fmt::format("removed-{:05}.csv", p));
-      PartitionRecord record = write_partition(job, p, rewriter, removed, head, nullptr);
+      PartitionRecord record =
+          write_partition(job, p, prepare(job, p, planning_of(job, p), false), rewriter, removed, head, nullptr);
       const std::vector<ManifestShard> written = rewriter.finish();
       ensure(std::ssize(written) == shards, "as many shards are written as were counted");
       record.removed = removed.finish();
