@@ -2,6 +2,7 @@
 // token once.
 #include "io/scan_pass.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 #include <vector>
