@@ -233,7 +233,7 @@ ScannedSource open_source(const std::vector<std::string>& inputs, const ReadOpti
 
 void finish_scan(ScannedSource& scanned, const RunContext& context) {
   if (scanned.passing == nullptr) return;
-  const Stage stage(context.progress, "scanning", 0, "bytes");
+  const Stage stage(context.progress, "scanning the rest", 0, "bytes");
   merge(scanned.totals, scanned.passing->finish_pass(context));
   scanned.passing = nullptr;
 }
