@@ -1,4 +1,6 @@
 // scan: one pass over the inputs, totals out.
+#include <algorithm>
+
 #include "io/saved_scan.h"
 #include "io/source.h"
 #include "jobs/index_views.h"

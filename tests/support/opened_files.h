@@ -9,9 +9,22 @@
 #include "io/scan_pass.h"
 #include "io/shard_source.h"
 #include "shardpack/progress.h"
+#include "shardpack/run_context.h"
 #include "shardpack/thread_pool.h"
 
 namespace shardpack {
+
+/// What a pass runs in, with nobody to tell.
+class QuietRun {
+ public:
+  explicit QuietRun(int threads) : pool_(threads) {}
+  RunContext context() { return {.pool = pool_, .stop = {}, .progress = progress_, .diagnostics = diagnostics_, .temp_dir = {}}; }
+
+ private:
+  ThreadPool pool_;
+  NoProgress progress_;
+  NoDiagnostics diagnostics_;
+};
 
 /// It is named by the last component of its path; what has to be decoded is spooled beside it.
 inline OpenedFile open_one(const std::string& path, SequenceId first_sequence, const ReadOptions& options) {

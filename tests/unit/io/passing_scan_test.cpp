@@ -30,21 +30,10 @@ const Sequences& values() {
   return all;
 }
 
-TokenFacts finish(ShardSource& source) {
-  ThreadPool pool(2);
-  NoProgress progress;
-  KeptDiagnostics diagnostics;
-  return source.finish_pass({.pool = pool, .stop = {}, .progress = progress, .diagnostics = diagnostics, .temp_dir = {}});
-}
-
 /// The pass over `files` after so many pieces, for a source of them.
 std::unique_ptr<PassingScan> left_after(std::vector<OpenedFile> files, int pieces) {
   ScanPass pass(files, std::nullopt);
-  ThreadPool pool(1);
-  NoProgress progress;
-  NoDiagnostics diagnostics;
-  pass.run({.pool = pool, .stop = {}, .progress = progress, .diagnostics = diagnostics, .temp_dir = {}},
-           [&] { return pieces-- <= 0; });
+  pass.run(QuietRun(1).context(), [&] { return pieces-- <= 0; });
   REQUIRE_FALSE(pass.complete());
   return std::make_unique<PassingScan>(std::move(files), std::move(pass));
 }
@@ -127,7 +116,7 @@ TEST_CASE("blocks that are read in passing hold their tokens, and the pass finds
   read_blocks();
   for (std::thread& worker : workers) worker.join();
   CHECK(wrong == 0);
-  check_facts(source, finish(source));
+  check_facts(source, source.finish_pass(QuietRun(threads).context()));
 
   // Without a pass it is a source as any other.
   CHECK(ShardOpener::sequences_of(source) == values());
@@ -139,7 +128,7 @@ TEST_CASE("all tokens in order leave nothing of the pass but its end, and none l
     ShardSource source = source_of(files);
     source.scan_in_passing(left_after(std::move(files), 2));
     if (read) CHECK(ShardOpener::sequences_of(source) == values());
-    check_facts(source, finish(source));
+    check_facts(source, source.finish_pass(QuietRun(2).context()));
   }
 }
 
@@ -228,13 +217,13 @@ TEST_CASE("the first fault of the input is the one that is told, whichever block
       CHECK(refusal([&] { read(*source, last_of(*source)); }, ErrorCode::bad_data) == expected);
       CHECK(refusal([&] { read(*source, 0); }, ErrorCode::bad_data) == expected);  // from then on
       CHECK(refusal([&] { read(*source, last_of(*source)); }, ErrorCode::bad_data) == expected);
-      CHECK(refusal([&] { finish(*source); }, ErrorCode::bad_data) == expected);
+      CHECK(refusal([&] { source->finish_pass(QuietRun(2).context()); }, ErrorCode::bad_data) == expected);
     }
     {  // nobody reads a faulty token: the end of the pass does
       const auto source = fresh();
       read(*source, 0);
-      CHECK(refusal([&] { finish(*source); }, ErrorCode::bad_data) == expected);
-      CHECK(refusal([&] { finish(*source); }, ErrorCode::bad_data) == expected);
+      CHECK(refusal([&] { source->finish_pass(QuietRun(2).context()); }, ErrorCode::bad_data) == expected);
+      CHECK(refusal([&] { source->finish_pass(QuietRun(2).context()); }, ErrorCode::bad_data) == expected);
     }
     {  // several threads, some from the front and some from the back
       const auto source = fresh();
@@ -272,7 +261,7 @@ TEST_CASE("a file that changes while it is read in passing is named for that, fr
   const std::string expected = "b.npy: the file changed while it was in use: it had 2,800,128 bytes and has 1,000,000";
   CHECK(refusal(read, ErrorCode::bad_data).find(expected) != std::string::npos);
   CHECK(refusal(read, ErrorCode::bad_data).find(expected) != std::string::npos);
-  CHECK(refusal([&] { finish(source); }, ErrorCode::bad_data).find(expected) != std::string::npos);
+  CHECK(refusal([&] { source.finish_pass(QuietRun(1).context()); }, ErrorCode::bad_data).find(expected) != std::string::npos);
 }
 
 }  // namespace

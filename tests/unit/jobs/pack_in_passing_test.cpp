@@ -53,8 +53,8 @@ class Sink final : public ProgressSink {
   Sink(std::int64_t stop_after_rows, std::stop_source& stop) : stop_after_(stop_after_rows, stop) {}
 
   void begin_stage(std::string_view name, std::int64_t total, std::string_view unit) override {
-    scans_ = name == "scanning";
     packs_ = name == "packing";
+    scans_ = name == "scanning" && !wrote;  // and not the rest of the pass, behind the rows
     if (scans_) to_scan = total;
     wrote = wrote || packs_;
     stop_after_.begin_stage(name, total, unit);
@@ -215,8 +215,8 @@ bool says(const std::string& text, const std::string& part) {
 TEST_CASE("rows that are written while tokens are read on are those of a pass before them") {
   if (!has_arrow()) return;
   Corpus corpus;
-  bool passes = true;
-  SECTION("truncated") {}
+  bool passes = true, of_many_threads = false;
+  SECTION("truncated") { of_many_threads = true; }
   SECTION("split") {
     corpus.options.policy.overlong = Overlong::split;
     corpus.options.policy.split_min_tokens = 5000;  // what is removed of the second file is asked for first
@@ -230,7 +230,10 @@ TEST_CASE("rows that are written while tokens are read on are those of a pass be
     corpus.options.tail = Tail::drop;
   }
   SECTION("the first rows repeated") { corpus.options.rows_multiple = 500; }
-  SECTION("several partitions") { corpus.options.partition_tokens = 900'000; }
+  SECTION("several partitions") {
+    corpus.options.partition_tokens = 900'000;
+    of_many_threads = true;
+  }
   SECTION("full rows with labels and positions") {
     corpus.options.preset = "hf";
     corpus.options.shard_bytes = 30 << 20;
@@ -276,6 +279,7 @@ TEST_CASE("rows that are written while tokens are read on are those of a pass be
   CHECK(corpus.in_passing() == passes);
   if (passes) CHECK(corpus.scanned <= 4 << 20);  // the plans were there after the first piece
   CHECK(to_json(corpus.result.manifest) == json);
+  if (!of_many_threads) return;
   CHECK(corpus.packed(4) == expected);
   CHECK(corpus.in_passing() == passes);
   CHECK(corpus.packed(5) == expected);
