@@ -115,7 +115,6 @@ class Meanwhile {
   bool went_well() const { return done() && done_.get(); }
 
   void finish(ProgressSink& progress, std::string_view name) {
-    if (done()) return;
     const Stage stage(progress, name, 0, "");
     done_.wait();
   }

@@ -66,10 +66,9 @@ class Rewriter {
            const RunContext& context);
 
   /// Write all rows; shards are named shard-PPPPP-SSSSS from `first_shard` on. Every row is checked (core/row_check.h).
-  /// \return the shards' entries, complete after finish()
   void write(const OrderedRows& rows, std::int32_t partition, std::int64_t first_shard = 0);
 
-  /// The same as shards of one's own choice, one behind the other.
+  /// The same in shards that the caller has cut, one after the other.
   void write_shards(const OrderedRows& rows, const std::vector<ShardRows>& shards);
 
   /// Wait until everything is on disk. \return the shards in the order written
