@@ -43,7 +43,7 @@ struct ScanNeeds {
   /// places) or has groups, and not with one thread. It keeps its own failures, and stops soon when it is asked to. \return did
   /// all go well?
   std::function<bool(const SequenceIndex&, const std::stop_token&)> meanwhile{};
-  std::string_view meanwhile_stage{};  ///< what the progress calls it when reading is done before
+  std::string_view meanwhile_stage{};  ///< what the progress calls it from the end of the reading on
   /// When `meanwhile` has gone well, leave the rest of the pass to whoever reads blocks of tokens, in the order of the input as a
   /// rule: finish_scan() is called after them. Not where columns are carried along.
   bool in_passing = false;
