@@ -84,6 +84,7 @@ std::string text_of(const std::vector<Record>& records) {
 /// What the other JSON reader makes of the same text, line by line; none when it refuses any of them.
 std::optional<std::vector<std::uint32_t>> ids_by_json(std::string_view text) {
   std::vector<std::uint32_t> all;
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);  // the line after it may be empty
   try {
     for (std::size_t begin = 0; begin < text.size();) {
       const std::size_t end = std::min(text.find('\n', begin), text.size());
@@ -186,6 +187,7 @@ TEST_CASE("damaged JSON Lines are read as another JSON reader reads them, or ref
       }
       if (damaged.find("-0") != std::string::npos) continue;  // to the other reader that is 0
 
+      RC_LOG() << damaged;
       const auto expected = ids_by_json(damaged);
       const InputFile file{folder.write(std::to_string(read + refused), damaged), "x"};
       try {
