@@ -58,7 +58,8 @@ std::int64_t partition_bytes(std::int64_t items, std::int64_t rows, const Planni
     item += 4;     // places that wait for what is left
     row += 2 * 4;  // its window, and its place among that one's rows
     const Length row_tokens = planning.policy.row_tokens;
-    const auto most_lengths = static_cast<std::int64_t>(std::sqrt(2.0 * static_cast<double>(rows) * row_tokens));  // 1 + 2 + 3 ...
+    const auto most_lengths =
+        static_cast<std::int64_t>(std::sqrt(2.0 * static_cast<double>(rows) * row_tokens));  // 1 + 2 + 3 ...
     counts = std::min<std::int64_t>({items, row_tokens, most_lengths}) * window_count(rows, row_tokens) * 4;
   }
   return items * item + rows * row + counts;

@@ -57,7 +57,8 @@ std::span<const std::byte> bytes_of(const arrow::Buffer& buffer) {
 
 class ArrowFile final : public BatchFile {
  public:
-  ArrowFile(std::shared_ptr<arrow::Schema> schema, const std::string& folder, const std::string& name, std::int64_t expected_bytes)
+  ArrowFile(std::shared_ptr<arrow::Schema> schema, const std::string& folder, const std::string& name,
+            std::int64_t expected_bytes)
       : shown_(name),
         schema_(std::move(schema)),
         options_(arrow::ipc::IpcWriteOptions::Defaults()),
