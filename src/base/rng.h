@@ -68,14 +68,7 @@ class RandomStream {
       end = begin;
     }
   }
-  /// The same with the draws at hand, as many as items.
-  template <class T>
-  static void shuffle(std::span<T> items, std::span<const std::uint64_t> drawn) {
-    shuffle_end(items, drawn);
-  }
-
- private:
-  /// The last of the items change places, as many as there are draws.
+  /// The part of it that is done with the draws of the last items, as many as there are of them; all of it with those of all.
   template <class T>
   static void shuffle_end(std::span<T> items, std::span<const std::uint64_t> drawn) {
     const std::size_t begin = items.size() - drawn.size();
@@ -83,6 +76,8 @@ class RandomStream {
       std::swap(items[end - 1], items[static_cast<std::size_t>(scaled(drawn[end - 1 - begin], end))]);
     }
   }
+
+ private:
   static std::uint64_t scaled(std::uint64_t value, std::uint64_t bound) {
     return static_cast<std::uint64_t>(static_cast<Uint128>(value) * bound >> 64);
   }

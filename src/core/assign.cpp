@@ -171,7 +171,7 @@ class RunShuffler {
       filled_ = kAhead;
       stream_.values(begin_, drawn_);
     }
-    RandomStream::shuffle(run, std::span<const std::uint64_t>(drawn_).subspan(first_index - begin_, run.size()));
+    RandomStream::shuffle_end(run, std::span<const std::uint64_t>(drawn_).subspan(first_index - begin_, run.size()));
   }
 
  private:

@@ -104,8 +104,7 @@ void PassingScan::read_on(std::vector<FileRanges>& wanted, std::uint32_t* ids) {
 }
 
 void PassingScan::read_past(std::int32_t file, const TableRange& range) {
-  std::int64_t end = range.first + range.count;
-  for (std::int32_t f = 0; f < file; ++f) end += files_[static_cast<std::size_t>(f)].record_begin().back();
+  const std::int64_t end = pass_.tokens_before(static_cast<std::size_t>(file)) + range.first + range.count;
   go_on([&] { pass_.read_on(end, [](const ScanPass::Tokens&) {}); });
 }
 

@@ -417,6 +417,8 @@ TokenFacts settle(ScanPassResult&& found, SequenceIndex& index) {
   return totals;
 }
 
+std::int64_t ScanPass::tokens_before(std::size_t file_number) const { return state_->tokens_before[file_number]; }
+
 bool ScanPass::complete() const { return state_->complete; }
 
 ScanPassResult ScanPass::take_result() {

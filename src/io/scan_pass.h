@@ -65,6 +65,7 @@ class ScanPass {
   /// order and for the time of the call. \throws as run()
   void read_on(std::int64_t end, const std::function<void(const Tokens&)>& take);
 
+  std::int64_t tokens_before(std::size_t file_number) const;  ///< of all files before it
   bool complete() const;
   ScanPassResult take_result();  ///< once, of a complete pass
 
