@@ -17,7 +17,8 @@ struct Classes {
   std::vector<std::int32_t> members;
 };
 
-Classes classes_of(const std::vector<Item>& items, Length row_tokens) {
+/// Of each item.
+std::vector<Length> slots_of(const std::vector<Item>& items, Length row_tokens) {
   std::vector<Length> slots(items.size());  // items are wide: one pass over them
   Length least = 1, most = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -26,118 +27,53 @@ Classes classes_of(const std::vector<Item>& items, Length row_tokens) {
     most = std::max(most, slots[i]);
   }
   ensure(least >= 1 && most <= row_tokens, "an item is longer than the plan's rows");
+  return slots;
+}
 
+Classes classes_of(const std::vector<Length>& slots, Length row_tokens) {
   Classes classes{std::vector<std::int64_t>(static_cast<std::size_t>(row_tokens) + 2, 0), {}};
   for (const Length l : slots) ++classes.begin[static_cast<std::size_t>(l) + 1];
   std::partial_sum(classes.begin.begin(), classes.begin.end(), classes.begin.begin());
   std::vector<std::int64_t> next = classes.begin;
-  classes.members.resize(items.size());
+  classes.members.resize(slots.size());
   for (std::size_t i = 0; i < slots.size(); ++i) {
     classes.members[static_cast<std::size_t>(next[static_cast<std::size_t>(slots[i])]++)] = static_cast<std::int32_t>(i);
   }
   return classes;
 }
 
-/// The members that a place of a strategy takes in its rows: first, first + step, first + 2 * step ...
-struct Place {
-  std::int64_t first = 0, step = 0;
-};
-
-/// One for each of plan.lengths. Members of a class are taken in the order of strategies, rows and places.
-std::vector<Place> places_of(const PackingPlan& plan, const Classes& classes) {
-  std::vector<Place> places;
-  places.reserve(plan.lengths.size());
-  std::vector<std::int64_t> next = classes.begin;
+/// \throws Error{internal} unless the plan takes each member once
+void check_cover(const PackingPlan& plan, const Classes& classes) {
+  std::vector<std::int64_t> left(classes.begin.size() - 1);  // by slots: members that no place takes
+  for (std::size_t slots = 0; slots < left.size(); ++slots) left[slots] = classes.begin[slots + 1] - classes.begin[slots];
   for (std::int64_t s = 0; s < plan.strategies(); ++s) {
-    const std::span<const Length> lengths = plan.strategy(s);
-    for (auto first = lengths.begin(); first != lengths.end();) {
-      const auto last = std::find_if(first, lengths.end(), [&](Length length) { return length != *first; });
-      const auto slots = static_cast<std::size_t>(*first);
-      const std::int64_t copies = last - first;
-      for (std::int64_t copy = 0; copy < copies; ++copy) places.push_back({next[slots] + copy, copies});
-      next[slots] += copies * plan.count[static_cast<std::size_t>(s)];
-      ensure(next[slots] <= classes.begin[slots + 1], "the plan places an item that does not exist");
-      first = last;
-    }
+    for (const Length length : plan.strategy(s))
+      left[static_cast<std::size_t>(length)] -= plan.count[static_cast<std::size_t>(s)];
   }
-  ensure(std::equal(next.begin(), next.end() - 1, classes.begin.begin() + 1), "the plan leaves items out");
-  return places;
-}
-
-/// Every row, by strategy: where it is in the plan.
-struct PlannedRows {
-  std::vector<std::int32_t> strategy, row_of_strategy;
-};
-
-PlannedRows planned_rows(const PackingPlan& plan) {
-  PlannedRows rows;
-  rows.strategy.reserve(static_cast<std::size_t>(plan.rows()));
-  rows.row_of_strategy.reserve(static_cast<std::size_t>(plan.rows()));
-  for (std::size_t s = 0; s < plan.count.size(); ++s) {
-    rows.strategy.insert(rows.strategy.end(), static_cast<std::size_t>(plan.count[s]), static_cast<std::int32_t>(s));
-    for (std::int64_t row = 0; row < plan.count[s]; ++row) rows.row_of_strategy.push_back(static_cast<std::int32_t>(row));
-  }
-  return rows;
+  ensure(std::ranges::all_of(left, [](std::int64_t count) { return count >= 0; }), "the plan places an item that does not exist");
+  ensure(std::ranges::all_of(left, [](std::int64_t count) { return count == 0; }), "the plan leaves items out");
 }
 
 /// The first item of each window of `windows`, which are of equal slots, and at the end the number of items.
-std::vector<std::int32_t> window_begins(const std::vector<Item>& items, std::int64_t windows) {
-  std::int64_t total = 0;
-  for (const Item& item : items) total += item.slots;
+std::vector<std::int32_t> window_begins(const std::vector<Length>& slots, std::int64_t windows) {
+  const std::int64_t total = std::accumulate(slots.begin(), slots.end(), std::int64_t{0});
   std::vector<std::int32_t> begins;
-  std::int64_t before = 0;
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    while (std::ssize(begins) < windows && before >= part_begin(total, std::ssize(begins), windows))
-      begins.push_back(static_cast<std::int32_t>(i));
-    before += items[i].slots;
+  std::int64_t before = 0;  // slots
+  std::size_t item = 0;
+  for (std::int64_t window = 0; window < windows; ++window) {
+    const std::int64_t begin = part_begin(total, window, windows);
+    for (; before < begin; ++item) before += slots[item];
+    begins.push_back(static_cast<std::int32_t>(item));
   }
-  begins.resize(static_cast<std::size_t>(windows) + 1, static_cast<std::int32_t>(items.size()));
+  begins.push_back(static_cast<std::int32_t>(slots.size()));
   return begins;
 }
 
-/// Put the members of each class into the order in which the plan's places take them, so that rows find what they need near each
-/// other. A place takes a member of its row's window while there is one; then the places left take the members left, both in the
-/// order of windows.
-void fill_from_windows(Classes& classes, const std::vector<Place>& places, const std::vector<std::int32_t>& begins,
-                       const PackingPlan& plan, const RowsByWindow& by_window) {
-  const PlannedRows rows = planned_rows(plan);
-  const auto windows = begins.size() - 1;
-  std::vector<std::int32_t>& members = classes.members;
-  std::vector<std::int32_t> dealt(members.size());
-  std::vector<std::int64_t> next = classes.begin;  // by class: the next member to look at
-  std::vector<std::int64_t> left = classes.begin;  // by class: members before it were left, and moved to the class's beginning
-  struct Unmet {                                   // as many as items where the lengths of the input change along it
-    std::int32_t slots, place;
-  };
-  std::vector<Unmet> unmet;
-  for (std::size_t window = 0; window < windows; ++window) {
-    for (const std::int32_t row : by_window.of(static_cast<std::int64_t>(window))) {
-      const auto r = static_cast<std::size_t>(row), s = static_cast<std::size_t>(rows.strategy[r]);
-      for (auto p = static_cast<std::size_t>(plan.begin[s]); p < static_cast<std::size_t>(plan.begin[s + 1]); ++p) {
-        const auto slots = static_cast<std::size_t>(plan.lengths[p]);
-        const auto place = static_cast<std::size_t>(places[p].first + rows.row_of_strategy[r] * places[p].step);
-        std::int64_t& at = next[slots];
-        const auto member = [&] { return members[static_cast<std::size_t>(at)]; };
-        for (; at < classes.begin[slots + 1] && member() < begins[window]; ++at)
-          members[static_cast<std::size_t>(left[slots]++)] = member();
-        if (at < classes.begin[slots + 1] && member() < begins[window + 1]) {
-          dealt[place] = member();
-          ++at;
-        } else {
-          unmet.push_back({plan.lengths[p], static_cast<std::int32_t>(place)});
-        }
-      }
-    }
-  }
-  for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
-    const auto to = members.begin() + left[slots];
-    std::copy(members.begin() + next[slots], members.begin() + classes.begin[slots + 1], to);
-    next[slots] = classes.begin[slots];
-  }
-  for (const Unmet& u : unmet) {
-    dealt[static_cast<std::size_t>(u.place)] = members[static_cast<std::size_t>(next[static_cast<std::size_t>(u.slots)]++)];
-  }
-  members = std::move(dealt);
+/// 0, 1, 2 ...
+std::vector<std::int32_t> numbers(std::int64_t count) {
+  std::vector<std::int32_t> result(static_cast<std::size_t>(count));
+  std::iota(result.begin(), result.end(), 0);
+  return result;
 }
 
 /// `order` shuffled within each of `windows` equal parts of it.
@@ -181,33 +117,100 @@ class RunShuffler {
   std::uint64_t begin_ = 0, filled_ = 0;  // indices of what is drawn
 };
 
-/// Equal lengths are interchangeable: draw who goes where, unless rows are to follow the input. \return the window of each of the
-/// plan's rows where there are several, else nothing
-std::vector<std::int32_t> draw_members(Classes& classes, const std::vector<Item>& items, const PackingPlan& plan,
-                                       const std::vector<Place>& places, const AssignOptions& options) {
-  if (options.order == RowOrder::input) return {};
-  const bool windowed = options.order == RowOrder::windowed;
-  const std::vector<std::int32_t> begins = window_begins(items, windowed ? window_count(plan.rows(), plan.row_tokens) : 1);
+/// Equal lengths are interchangeable: draw in which order they are taken, in each window. \return how many there are
+WindowedLengths shuffle_members(Classes& classes, const std::vector<std::int32_t>& window_begins, const AssignOptions& options) {
   const RandomStream stream(options.seed, RandomPurpose::members, static_cast<std::uint32_t>(options.partition));
   RunShuffler shuffler(stream);
-  WindowedLengths lengths{std::ssize(begins) - 1, {}, {}};
+  WindowedLengths lengths{std::ssize(window_begins) - 1, {}, {}};
   for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
     auto at = static_cast<std::size_t>(classes.begin[slots]);
     const auto end = static_cast<std::size_t>(classes.begin[slots + 1]);
     if (at == end) continue;
     lengths.lengths.push_back(static_cast<Length>(slots));
-    for (std::size_t window = 0; window + 1 < begins.size(); ++window) {
+    for (std::size_t window = 0; window + 1 < window_begins.size(); ++window) {
       const std::size_t first = at;
-      while (at < end && classes.members[at] < begins[window + 1]) ++at;
+      while (at < end && classes.members[at] < window_begins[window + 1]) ++at;
       shuffler.shuffle(std::span(classes.members).subspan(first, at - first),
                        static_cast<std::uint64_t>(options.first_item) + first);
       lengths.counts.push_back(static_cast<std::int32_t>(at - first));
     }
   }
-  if (lengths.windows == 1) return {};
-  std::vector<std::int32_t> window_of_row = deal_rows(plan, std::move(lengths));
-  fill_from_windows(classes, places, begins, plan, rows_by_window(window_of_row, std::ssize(begins) - 1));
-  return window_of_row;
+  return lengths;
+}
+
+/// Rows in an order, their items not chosen yet.
+struct OpenRows {
+  Assignment rows;
+  std::vector<std::int32_t> strategy;  // of each of the plan's rows, which are numbered strategy by strategy
+  std::vector<std::int64_t> first;     // where the items of each of the plan's rows begin
+};
+
+OpenRows open_rows(const PackingPlan& plan, const std::vector<std::int32_t>& order) {
+  OpenRows open;
+  open.strategy.reserve(order.size());
+  for (std::size_t s = 0; s < plan.count.size(); ++s)
+    open.strategy.insert(open.strategy.end(), static_cast<std::size_t>(plan.count[s]), static_cast<std::int32_t>(s));
+  open.first.resize(order.size());
+  open.rows.begin.reserve(order.size() + 1);
+  for (const std::int32_t row : order) {
+    const auto r = static_cast<std::size_t>(row);
+    open.first[r] = open.rows.begin.back();
+    open.rows.begin.push_back(open.first[r] + std::ssize(plan.strategy(open.strategy[r])));
+  }
+  open.rows.items.resize(static_cast<std::size_t>(open.rows.begin.back()));
+  return open;
+}
+
+/// Members of a class are taken in the order of strategies, rows and places.
+void fill_in_order(const Classes& classes, const PackingPlan& plan, OpenRows& open) {
+  std::vector<std::int64_t> next = classes.begin;
+  for (std::size_t r = 0; r < open.strategy.size(); ++r) {
+    auto to = open.rows.items.begin() + open.first[r];
+    for (const Length length : plan.strategy(open.strategy[r]))
+      *to++ = classes.members[static_cast<std::size_t>(next[static_cast<std::size_t>(length)]++)];
+  }
+}
+
+/// So that rows find what they need near each other: a place takes a member of its row's window while there is one; then the
+/// places left take the members left, both in the order of windows. Leaves the members in any order.
+void fill_from_windows(Classes& classes, const std::vector<std::int32_t>& window_begins, const RowsByWindow& by_window,
+                       const PackingPlan& plan, OpenRows& open) {
+  std::vector<std::int32_t>& members = classes.members;
+  std::vector<std::int64_t> next = classes.begin;  // by class: the next member to look at
+  std::vector<std::int64_t> left = classes.begin;  // by class: members before it were left, and moved to the class's beginning
+  struct Unmet {                                   // as many as items where the lengths of the input change along it
+    std::int32_t slots, to;
+  };
+  std::vector<Unmet> unmet;
+  for (std::size_t window = 0; window + 1 < window_begins.size(); ++window) {
+    for (const std::int32_t row : by_window.of(static_cast<std::int64_t>(window))) {
+      const auto r = static_cast<std::size_t>(row);
+      auto to = static_cast<std::size_t>(open.first[r]);
+      for (const Length length : plan.strategy(open.strategy[r])) {
+        const auto slots = static_cast<std::size_t>(length);
+        std::int64_t& at = next[slots];
+        const auto member = [&] { return members[static_cast<std::size_t>(at)]; };
+        for (; at < classes.begin[slots + 1] && member() < window_begins[window]; ++at)
+          members[static_cast<std::size_t>(left[slots]++)] = member();
+        if (at < classes.begin[slots + 1] && member() < window_begins[window + 1]) {
+          open.rows.items[to] = member();
+          ++at;
+        } else {
+          unmet.push_back({length, static_cast<std::int32_t>(to)});
+        }
+        ++to;
+      }
+    }
+  }
+  for (std::size_t slots = 1; slots + 1 < classes.begin.size(); ++slots) {
+    const auto to = members.begin() + left[slots];
+    std::copy(members.begin() + next[slots], members.begin() + classes.begin[slots + 1], to);
+    next[slots] = classes.begin[slots];
+  }
+  for (const Unmet& u : unmet) {
+    open.rows.items[static_cast<std::size_t>(u.to)] =
+        members[static_cast<std::size_t>(next[static_cast<std::size_t>(u.slots)]++)];
+  }
 }
 
 }  // namespace
@@ -218,33 +221,28 @@ std::int64_t window_count(std::int64_t rows, Length row_tokens) {
 }
 
 Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options) {
-  Classes classes = classes_of(items, plan.row_tokens);
-  const std::vector<Place> places = places_of(plan, classes);
-  std::vector<std::int32_t> window_of_row = draw_members(classes, items, plan, places, options);
-  Assignment rows;
-  rows.items.reserve(items.size());
-  rows.begin.reserve(static_cast<std::size_t>(plan.rows()) + 1);
-  const auto add_row = [&](std::size_t s, std::int64_t row) {  // of strategy s
-    for (auto place = static_cast<std::size_t>(plan.begin[s]); place < static_cast<std::size_t>(plan.begin[s + 1]); ++place) {
-      rows.items.push_back(classes.members[static_cast<std::size_t>(places[place].first + row * places[place].step)]);
-    }
-    rows.begin.push_back(static_cast<std::int64_t>(rows.items.size()));
-  };
-  const bool windowed = options.order == RowOrder::windowed;
-  if (!options.ordered || (options.order != RowOrder::shuffled && !windowed)) {
-    for (std::size_t s = 0; s < plan.count.size(); ++s) {
-      for (std::int64_t row = 0; row < plan.count[s]; ++row) add_row(s, row);
-    }
-    rows.windows = std::move(window_of_row);
-    return options.ordered ? order_rows(rows, items, options) : rows;
+  const std::vector<Length> slots = slots_of(items, plan.row_tokens);
+  Classes classes = classes_of(slots, plan.row_tokens);
+  check_cover(plan, classes);
+  const std::int64_t windows = options.order == RowOrder::windowed ? window_count(plan.rows(), plan.row_tokens) : 1;
+  const std::vector<std::int32_t> begins = window_begins(slots, windows);
+  WindowedLengths lengths;
+  if (options.order != RowOrder::input) lengths = shuffle_members(classes, begins, options);
+  std::vector<std::int32_t> window_of_row;
+  if (windows > 1) window_of_row = deal_rows(plan, std::move(lengths));
+
+  const bool in_place = options.ordered && (options.order == RowOrder::shuffled || options.order == RowOrder::windowed);
+  OpenRows open = open_rows(plan, !in_place     ? numbers(plan.rows())
+                                  : windows > 1 ? dealt_order(window_of_row, options)
+                                                : shuffled_order(plan.rows(), options));
+  if (windows == 1) {
+    fill_in_order(classes, plan, open);
+  } else {
+    fill_from_windows(classes, begins, rows_by_window(window_of_row, windows), plan, open);
   }
-  const PlannedRows planned = planned_rows(plan);
-  for (const std::int32_t r :
-       window_of_row.empty() ? shuffled_order(plan.rows(), options) : dealt_order(window_of_row, options)) {
-    add_row(static_cast<std::size_t>(planned.strategy[static_cast<std::size_t>(r)]),
-            planned.row_of_strategy[static_cast<std::size_t>(r)]);
-  }
-  return rows;
+  if (in_place) return std::move(open.rows);
+  open.rows.windows = std::move(window_of_row);
+  return options.ordered ? order_rows(open.rows, items, options) : std::move(open.rows);
 }
 
 Assignment spread_units(const Assignment& rows, std::int32_t keep_together) {
@@ -288,8 +286,7 @@ std::vector<std::int32_t> order_of_rows(const Assignment& rows, const std::vecto
   if (options.order == RowOrder::windowed)
     return rows.windows.empty() ? middle_order(rows, options) : dealt_order(rows.windows, options);
   if (options.order == RowOrder::balanced) return balanced_order(row_costs(rows, items), options);
-  std::vector<std::int32_t> order(static_cast<std::size_t>(rows.rows()));
-  std::iota(order.begin(), order.end(), 0);
+  std::vector<std::int32_t> order = numbers(rows.rows());
   if (options.order == RowOrder::input) {  // items are numbered in input order
     std::vector<std::int32_t> first(order.size());
     for (std::size_t r = 0; r < order.size(); ++r) first[r] = std::ranges::min(rows.row(static_cast<std::int64_t>(r)));
