@@ -24,6 +24,9 @@ struct SourceFile {
   std::int64_t tokens() const { return record_begin.back(); }
 };
 
+/// Tokens of the longest of the records that these boundaries, which ascend, are of; 0 where there are none.
+std::int64_t longest_record(const std::vector<std::int64_t>& record_begin);
+
 /// Place of a sequence.
 struct SequencePlace {
   std::int32_t file = 0;         ///< index into SequenceIndex::files()
@@ -49,6 +52,7 @@ class SequenceIndex {
   const std::vector<SourceFile>& files() const { return files_; }
   std::int64_t sequences() const { return first_sequence_.back(); }
   std::int64_t tokens() const { return tokens_; }
+  std::int64_t longest_sequence() const;  ///< tokens; 0 of none. O(sequences)
   SequenceId first_sequence(std::int32_t file) const { return first_sequence_[static_cast<std::size_t>(file)]; }
 
   /// O(log files).

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/checked.h"
 #include "base/large_pages.h"
@@ -55,6 +56,14 @@ int missing_ends(std::uint8_t ends, const LengthPolicy& policy) {
 
 int count_of(int added) { return (added & 1) + (added >> 1); }
 
+/// What is added to a sequence that the policy leaves whole; nothing where it does something else with it.
+std::optional<int> added_when_whole(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& policy) {
+  const int missing = missing_ends(ends, policy);
+  const std::int64_t length = tokens + count_of(missing), unslotted = unslotted_tokens(policy.slot_rule);
+  const bool fits = unslotted < length && length <= policy.row_tokens + unslotted;
+  return fits && tokens >= policy.min_tokens ? std::optional(missing) : std::nullopt;
+}
+
 /// The rule for one sequence of `tokens` >= 1 tokens. Calls
 ///   place(first_token, tokens, added, repeat): `repeat` pieces of `tokens` tokens, one after the other, from first_token on;
 ///   remove(first_token, tokens, cause);
@@ -62,6 +71,8 @@ int count_of(int added) { return (added & 1) + (added >> 1); }
 template <class Place, class Remove, class Refuse>
 void cut_sequence(std::int64_t tokens, std::uint8_t ends, const LengthPolicy& policy, Place place_piece, Remove remove,
                   Refuse overlong) {
+  if (const auto added = added_when_whole(tokens, ends, policy))
+    return place_piece(std::int64_t{0}, tokens, *added, std::int64_t{1});
   // A segment that takes no slot has nothing to learn, and goes like a short one.
   const Length unslotted = unslotted_tokens(policy.slot_rule);
   const auto place = [&](std::int64_t from, std::int64_t count, int added, std::int64_t repeat) {
@@ -352,6 +363,7 @@ struct OverlongOfIndex {
 };
 OverlongOfIndex overlong_lengths(const SequenceIndex& index, const LengthPolicy& policy) {
   OverlongOfIndex over;
+  if (!is_overlong(index.longest_sequence(), 0, policy)) return over;
   SequenceId sequence = 0;
   for (const SourceFile& file : index.files()) {
     for (std::int64_t record = 0; record < file.records(); ++record, ++sequence) {
@@ -402,21 +414,26 @@ PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, Sequence
         count_removal(result.counts, RemovalCause::unlabeled, true, tokens, 1);
         continue;
       }
+      const auto place = [&](std::int64_t from, std::int64_t count, int added, std::int64_t repeat) {
+        for (std::int64_t i = 0; i < repeat; ++i) {
+          Item& item = result.items.emplace_back();
+          item.sequence = sequence;
+          item.first_token = from + i * count;
+          item.tokens = static_cast<Length>(count);
+          item.added = static_cast<std::uint8_t>(added);
+          item.slots = static_cast<Length>(slots_of(item.length(), policy));
+        }
+        result.added_bos += (added & kAddedBos) != 0;
+        result.added_eos += (added & kAddedEos) != 0;
+      };
+      if (const auto added = added_when_whole(tokens, index.ends(sequence), policy)) {  // as most are: at once
+        place(0, tokens, *added, 1);
+        ++result.sequences;
+        continue;
+      }
       const std::size_t before = result.items.size();
       cut_sequence(
-          tokens, index.ends(sequence), policy,
-          [&](std::int64_t from, std::int64_t count, int added, std::int64_t repeat) {
-            for (std::int64_t i = 0; i < repeat; ++i) {
-              Item& item = result.items.emplace_back();
-              item.sequence = sequence;
-              item.first_token = from + i * count;
-              item.tokens = static_cast<Length>(count);
-              item.added = static_cast<std::uint8_t>(added);
-              item.slots = static_cast<Length>(slots_of(item.length(), policy));
-            }
-            result.added_bos += (added & kAddedBos) != 0;
-            result.added_eos += (added & kAddedEos) != 0;
-          },
+          tokens, index.ends(sequence), policy, place,
           [&](std::int64_t from, std::int64_t count, RemovalCause cause) {
             result.removed.push_back({sequence, from, count, cause});
             count_removal(result.counts, cause, count == tokens, count, 1);

@@ -7,6 +7,12 @@
 
 namespace shardpack {
 
+std::int64_t longest_record(const std::vector<std::int64_t>& record_begin) {
+  std::int64_t longest = 0;
+  for (std::size_t i = 1; i < record_begin.size(); ++i) longest = std::max(longest, record_begin[i] - record_begin[i - 1]);
+  return longest;
+}
+
 SequenceIndex::SequenceIndex(std::vector<SourceFile> files, std::vector<std::uint8_t> ends) : files_(std::move(files)) {
   first_sequence_.reserve(files_.size() + 1);
   for (const SourceFile& file : files_) {
@@ -15,6 +21,12 @@ SequenceIndex::SequenceIndex(std::vector<SourceFile> files, std::vector<std::uin
     tokens_ = checked_add(tokens_, file.tokens(), "the number of tokens");
   }
   set_ends(std::move(ends));
+}
+
+std::int64_t SequenceIndex::longest_sequence() const {
+  std::int64_t longest = 0;
+  for (const SourceFile& file : files_) longest = std::max(longest, longest_record(file.record_begin));
+  return longest;
 }
 
 void SequenceIndex::set_ends(std::vector<std::uint8_t> ends) {

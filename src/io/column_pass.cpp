@@ -162,8 +162,7 @@ std::int64_t longest_of(const std::vector<OpenedFile>& files) {
     for (const ColumnTable& table : file.shard.columns) {
       if (table.facts || table.column.kind == ColumnKind::sequence || table.column.kind == ColumnKind::text) continue;
       const bool by_token = table.column.kind == ColumnKind::token || is_placed(table.column);
-      const std::vector<std::int64_t>& begin = by_token ? file.record_begin() : table.begin;
-      for (std::size_t i = 0; i + 1 < begin.size(); ++i) longest = std::max(longest, begin[i + 1] - begin[i]);
+      longest = std::max(longest, longest_record(by_token ? file.record_begin() : table.begin));
     }
   }
   return longest;

@@ -189,9 +189,7 @@ class PieceScanner {
   static std::int64_t longest_sequence(std::span<const OpenedFile> files) {
     std::int64_t longest = 0;
     for (const OpenedFile& file : files) {
-      if (file.shard.facts) continue;
-      const std::vector<std::int64_t>& begin = file.record_begin();
-      for (std::size_t i = 0; i + 1 < begin.size(); ++i) longest = std::max(longest, begin[i + 1] - begin[i]);
+      if (!file.shard.facts) longest = std::max(longest, longest_record(file.record_begin()));
     }
     return longest;
   }

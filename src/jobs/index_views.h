@@ -10,9 +10,6 @@
 
 namespace shardpack {
 
-/// Tokens of the longest record; 0 of none.
-std::int64_t longest_of(const SequenceIndex& index);
-
 /// Tokens of every record, the empty ones included.
 LengthHistogram lengths_of(const SequenceIndex& index);
 std::vector<std::int64_t> record_lengths_of(const SequenceIndex& index);  ///< in input order

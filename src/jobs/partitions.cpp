@@ -25,16 +25,22 @@ std::vector<Run> cut_runs(const SequenceIndex& index, std::int64_t most_tokens, 
   std::vector<Run> runs;
   Run open;
   for (const SourceFile& file : index.files()) {
-    const auto together = static_cast<std::size_t>(keep_together);
-    for (std::size_t record = 0; record + together < file.record_begin.size(); record += together) {
-      const std::int64_t tokens = file.record_begin[record + together] - file.record_begin[record];
-      const std::int64_t sequences = open.sequences.count();
-      if (sequences > 0 && (open.tokens + tokens > most_tokens || sequences + keep_together > most_sequences)) {
+    const std::vector<std::int64_t>& begin = file.record_begin;
+    for (auto record = begin.begin(); record + keep_together < begin.end();) {
+      // The first boundary that is too far, if not for the tokens then for the sequences.
+      const auto beyond = std::upper_bound(record, begin.end(), most_tokens - open.tokens,
+                                           [&](std::int64_t tokens, std::int64_t end) { return tokens < end - *record; });
+      std::int64_t units = std::min<std::int64_t>(beyond - record - 1, most_sequences - open.sequences.count()) / keep_together;
+      if (units <= 0 && open.sequences.count() > 0) {
         runs.push_back(open);
         open = {{open.sequences.last, open.sequences.last}, 0};
+        continue;
       }
-      open.sequences.last += keep_together;
-      open.tokens += tokens;
+      units = std::max<std::int64_t>(units, 1);
+      const auto end = record + units * keep_together;
+      open.sequences.last += units * keep_together;
+      open.tokens += *end - *record;
+      record = end;
     }
   }
   if (open.sequences.count() > 0) runs.push_back(open);

@@ -10,15 +10,6 @@
 
 namespace shardpack {
 
-std::int64_t longest_of(const SequenceIndex& index) {
-  std::int64_t longest = 0;
-  for (const SourceFile& file : index.files()) {
-    for (std::size_t record = 1; record < file.record_begin.size(); ++record)
-      longest = std::max(longest, file.record_begin[record] - file.record_begin[record - 1]);
-  }
-  return longest;
-}
-
 LengthHistogram lengths_of(const SequenceIndex& index) {
   LengthHistogram lengths;
   for (const SourceFile& file : index.files()) {

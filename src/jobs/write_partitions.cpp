@@ -25,7 +25,7 @@ namespace {
 /// Of the ids and columns that are read; nothing is where the rows hold no tokens.
 DatasetKeys keys_of(const WritingJob& job) {
   const bool reads = job.settings.output.holds_tokens();
-  return DatasetKeys(reads ? longest_of(job.source.index()) : 0, job.source.columns());
+  return DatasetKeys(reads ? job.source.index().longest_sequence() : 0, job.source.columns());
 }
 const DatasetKeys* if_read(const WritingJob& job, const DatasetKeys& keys) {
   return job.settings.output.holds_tokens() ? &keys : nullptr;

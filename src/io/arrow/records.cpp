@@ -437,7 +437,10 @@ RecordCollector::RecordCollector(const InputFile& file, const ReadOptions& optio
 }
 
 void RecordCollector::add(const RecordRun& run, const RecordColumns* columns, const std::shared_ptr<const File>& file) {
-  for (const std::int64_t length : run.lengths) shard_.record_begin.push_back(shard_.record_begin.back() + length);
+  std::vector<std::int64_t>& begin = shard_.record_begin;
+  const std::size_t before = begin.size() - 1;
+  begin.resize(begin.size() + run.lengths.size());
+  for (std::size_t i = 0; i < run.lengths.size(); ++i) begin[before + i + 1] = begin[before + i] + run.lengths[i];
   add_groups(run.groups, groups_, shard_.groups);
   shard_.null_records += run.null_records;
   shard_.padding += run.padding;

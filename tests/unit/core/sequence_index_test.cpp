@@ -41,3 +41,11 @@ TEST_CASE("an index without files has no sequences") {
   CHECK(SequenceIndex().sequences() == 0);
   CHECK(SequenceIndex(std::vector<SourceFile>()).tokens() == 0);
 }
+
+TEST_CASE("the longest sequence is that of all files") {
+  CHECK(longest_record({0}) == 0);
+  CHECK(longest_record({0, 0, 0}) == 0);
+  CHECK(longest_record({0, 3, 12, 15}) == 9);
+  CHECK(SequenceIndex().longest_sequence() == 0);
+  CHECK(SequenceIndex({file_of({0}), file_of({0, 3, 3, 10}), file_of({0, 5, 13})}).longest_sequence() == 8);
+}
