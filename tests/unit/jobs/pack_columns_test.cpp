@@ -118,9 +118,9 @@ TEST_CASE("shards are of one size but for a row") {
 
 TEST_CASE("a preset does not leave out what it has a place for") {
   const TempFolder folder;
-  const std::string lines =
-      folder.write("a.jsonl", R"({"input_ids":[1,2,3],"next_sentence_labels":[1],"masked_lm_positions":[0,2],"masked_lm_ids":[4,5]})"
-                              "\n");
+  const std::string lines = folder.write(
+      "a.jsonl", R"({"input_ids":[1,2,3],"next_sentence_labels":[1],"masked_lm_positions":[0,2],"masked_lm_ids":[4,5]})"
+                 "\n");
   PackOptions options;
   options.preset = "bert";
   options.policy.row_tokens = options.packing.row_tokens = 32;
