@@ -154,7 +154,8 @@ class Exchange {
         // Any spread over the lengths does, if it is another one in the next pass.
         const auto run =
             static_cast<std::int32_t>(1 + (first * std::int64_t{5} + pass_ * 3 + draw * std::max(1, left / draws)) % left);
-        const Unit &from = sums_[static_cast<std::size_t>(first)], &to = sums_[static_cast<std::size_t>(first + run)];
+        const Unit &from = sums_[static_cast<std::size_t>(first)],
+                   &to = sums_[static_cast<std::size_t>(first) + static_cast<std::size_t>(run)];
         use(UnitSet{first, run}, to.cost - from.cost, to.slots - from.slots);
       }
     }

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/checked.h"
-#include "base/large_pages.h"
 #include "base/printable.h"
 #include "base/units.h"
 #include "shardpack/error.h"
@@ -398,7 +397,7 @@ PolicyResult apply_policy(const SequenceIndex& index, SequenceId first, Sequence
   ensure(!policy.drop_unlabeled || index.has_loss_places() || index.sequences() == 0, "the loss was looked for");
   if (policy.keep_together > 1) return apply_to_units(index, first, last, policy);
   PolicyResult result;
-  reserve_large(result.items, static_cast<std::size_t>(last - first));
+  result.items.reserve(static_cast<std::size_t>(last - first));
   for (std::size_t f = 0; f < index.files().size(); ++f) {
     const SourceFile& file = index.files()[f];
     const SequenceId base = index.first_sequence(static_cast<std::int32_t>(f));

@@ -22,7 +22,8 @@ struct Moments {
 /// q = floor(share) or one more, with mean `share` = numerator / denominator; and `each` on top.
 Moments rounded_share(std::int64_t numerator, std::int64_t denominator, std::int64_t each) {
   if (denominator == 0) return {square(static_cast<double>(each)), each == 0 ? 1.0 : 0.0};
-  const double low = static_cast<double>(numerator / denominator + each);
+  const std::int64_t least = numerator / denominator + each;
+  const auto low = static_cast<double>(least);
   const double chance_of_more = static_cast<double>(numerator % denominator) / static_cast<double>(denominator);
   return {square(low) + chance_of_more * (2 * low + 1), low == 0 ? 1 - chance_of_more : 0};
 }

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <span>
 
+#include "base/prefetch.h"
+
 namespace shardpack {
 
 namespace {
@@ -26,6 +28,7 @@ class Taker {
     for (std::vector<TableRange>& ranges = wanted_[file_].ranges; range_ < ranges.size(); ++range_) {
       TableRange& range = ranges[range_];
       if (range.first >= end) return;
+      fetch_destination(ranges, range_ + 2);
       if (range.first < tokens.first) {  // was read before
         const std::int64_t count = std::min(range.count, tokens.first - range.first);
         leave({range.first, count, range.destination});
@@ -51,6 +54,13 @@ class Taker {
   }
 
  private:
+  /// Destinations lie all over the block.
+  void fetch_destination(const std::vector<TableRange>& ranges, std::size_t range) const {
+    if (range >= ranges.size()) return;
+    constexpr std::size_t kMostBytes = 4096;  // behind them the processor sees where it goes
+    const auto bytes = static_cast<std::size_t>(ranges[range].count) * sizeof *ids_;
+    prefetch_to_write(reinterpret_cast<std::uintptr_t>(ids_ + ranges[range].destination), std::min(bytes, kMostBytes));
+  }
   static void take_off(TableRange& range, std::int64_t count) {
     range.first += count;
     range.count -= count;

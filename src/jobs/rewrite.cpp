@@ -8,7 +8,6 @@
 
 #include "base/checked.h"
 #include "base/equal_parts.h"
-#include "base/large_pages.h"
 #include "core/placed_values.h"
 #include "core/row_check.h"
 #include "exec/ordered_map.h"
@@ -179,7 +178,7 @@ Rewriter::RowRange Rewriter::next_range(const OrderedRows& rows, OpenShard& shar
   // Where the caller's thread makes and frees the large buffers, the allocator holds as many as are in flight, not so many for
   // every thread.
   if (settings_.windowed)
-    reserve_large(range.ids, static_cast<std::size_t>(range.rows * settings_.row_room() * info(settings_.id_type).bytes));
+    range.ids.reserve(static_cast<std::size_t>(range.rows * settings_.row_room() * info(settings_.id_type).bytes));
   return range;
 }
 

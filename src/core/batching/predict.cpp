@@ -287,8 +287,8 @@ class Predictor {
                                         classes_.lengths.begin());
       }
       if (last == first) continue;
-      const std::int64_t count = classes_.until[last - 1] - class_begin(first);
-      add_expected_longest(first, last, static_cast<double>(count / size()), size(), whole_);
+      const std::int64_t count = classes_.until[last - 1] - class_begin(first), full = count / size();
+      add_expected_longest(first, last, static_cast<double>(full), size(), whole_);
       if (count % size() > 0) add_expected_longest(first, last, 1, count % size(), whole_);
       repeat_share_ += pair_share(count, size()) * static_cast<double>(count) / static_cast<double>(items_);
       first = last;
@@ -303,7 +303,8 @@ class Predictor {
       exact_ = false;  // the last step differs
       return;
     }
-    add_chunks(static_cast<double>(items_ / chunk), chunk);
+    const std::int64_t full = items_ / chunk;
+    add_chunks(static_cast<double>(full), chunk);
     if (items_ % chunk > 0) add_chunks(1, items_ % chunk);
     const double share = static_cast<double>(chunk) / static_cast<double>(items_);
     // Two thirds: the chance that neighbours within a batch's reach fall between the same two cuts again.

@@ -59,6 +59,7 @@ BatchStrategy parse_batch_strategy(std::string_view text) {
   const auto found = std::find_if(kKinds.begin(), kKinds.end(), [&](const BatchKindInfo& info) { return info.name == parts[0]; });
   if (found == kKinds.end()) {
     std::vector<std::string> names;
+    names.reserve(kKinds.size());
     for (const BatchKindInfo& info : kKinds) names.emplace_back(info.name);
     const std::string meant = nearest(parts[0], names);
     throw Error(ErrorCode::usage, fmt::format("unknown batching strategy '{}'{}", parts[0],

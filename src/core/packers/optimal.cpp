@@ -149,6 +149,7 @@ class Optimizer {
  private:
   std::vector<Strategy> single_lengths() const {
     std::vector<Strategy> strategies;
+    strategies.reserve(problem_.lengths.size());
     for (std::int32_t i = 0; i < std::ssize(problem_.lengths); ++i) strategies.push_back({i});
     return strategies;
   }
