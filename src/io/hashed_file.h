@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <future>
@@ -62,14 +63,14 @@ class HashedFile {
     file_->write_at(end_, bytes);
     end_ += static_cast<std::int64_t>(bytes.size());
     // The disk works while later rows are made, so that the sync at the end has little left to do. A failure comes up there.
-    if (end_ - written_back_ >= kWritebackBytes) {
-      // In a thread of its own, for the call takes as long as the disk has its queue full; later, where there can be none.
-      if (writeback_.valid()) writeback_.wait();
-      writeback_ =
-          std::async(std::launch::async | std::launch::deferred,
-                     [&file = *file_, from = written_back_, bytes = end_ - written_back_] { file.start_writeback(from, bytes); });
-      written_back_ = end_;
-    }
+    // In a thread of its own, for the call takes as long as the disk has its queue full; later, where there can be none.
+    const bool busy = writeback_.valid() && writeback_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
+    if (end_ - written_back_ < kWritebackBytes || busy) return;
+    if (writeback_.valid()) writeback_.wait();
+    writeback_ =
+        std::async(std::launch::async | std::launch::deferred,
+                   [&file = *file_, from = written_back_, bytes = end_ - written_back_] { file.start_writeback(from, bytes); });
+    written_back_ = end_;
   }
 
   std::unique_ptr<File> file_;
