@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -294,8 +295,7 @@ class Conversion {
     for (const Segment& segment : segments_) {
       Out* const own = out.data() + segment.to;
       if (source == OutputSource::position_ids) {
-        const auto length = static_cast<std::uint32_t>(segment.length);
-        for (std::uint32_t i = 0; i < length; ++i) own[i] = static_cast<Out>(rules_.position_start + i);
+        std::iota(own, own + segment.length, static_cast<Out>(rules_.position_start));
       } else {
         std::fill_n(own, segment.length, static_cast<Out>(segment.number));
       }

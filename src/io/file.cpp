@@ -27,7 +27,8 @@ void throw_errno(std::string_view verb, const std::string& path) {
   throw Error(ErrorCode::io, fmt::format("cannot {}: {}{}", verb, std::strerror(error), help), path);
 }
 
-File::File(const std::string& path, Mode mode, std::string shown) : shown_(shown.empty() ? path : std::move(shown)) {
+File::File(const std::string& path, Mode mode, std::string shown) : shown_(std::move(shown)) {
+  if (shown_.empty()) shown_ = path;
   int flags = O_CLOEXEC;
   if (mode == Mode::read) flags |= O_RDONLY | O_NONBLOCK;  // a pipe without a writer must not block the open
   if (mode == Mode::create) flags |= O_RDWR | O_CREAT | O_TRUNC;

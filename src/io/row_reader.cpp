@@ -84,7 +84,7 @@ class MegatronIndex {
   MegatronIndex(const std::string& path, Length row_tokens, ValueType type)
       : file_(path, File::Mode::read), row_tokens_(row_tokens), row_bytes_(std::int64_t{row_tokens} * info(type).bytes) {
     constexpr std::uint8_t kCodeOfI32 = 4, kCodeOfU16 = 8;
-    constexpr std::string_view kMagic("MMIDIDX\0", 9);
+    constexpr std::string_view kMagic("MMIDIDX\0\0", 9);
     constexpr std::int64_t kRowBytes = 4 + 8 + 8;
     if (file_.size() < kHeadBytes + 8) fail("too short for an index");
     expect<char>("magic", 0, 9, [&](std::int64_t i) { return kMagic[static_cast<std::size_t>(i)]; });

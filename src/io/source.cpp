@@ -57,6 +57,7 @@ std::vector<OpenedFile> open_all(const std::vector<InputFile>& inputs, const Rea
 /// All shards' group columns as one, for the index.
 void take_groups(std::vector<OpenedFile>& files, SequenceIndex& index) {
   std::vector<GroupColumn*> columns;
+  columns.reserve(files.size());
   for (OpenedFile& file : files) columns.push_back(&file.shard.groups);
   std::vector<GroupKey> keys = merge_groups(columns);
   std::vector<std::int32_t> groups;

@@ -121,6 +121,7 @@ std::vector<ManifestGroup> groups_of(const std::vector<Partition>& partitions) {
     }
   }
   std::vector<ManifestGroup> groups;
+  groups.reserve(by_key.size());
   for (auto& [key, group] : by_key) groups.push_back(std::move(group));
   return groups;
 }

@@ -96,9 +96,8 @@ bool RemovedReader::next_line(std::vector<std::string>& fields) {
   bool quoted = false;
   while (true) {
     if (quoted) {
-      if (c != '"') {
-        field += c;
-      } else if (next_character(c) && c == '"') {
+      // A quote ends the field, or two of them are one.
+      if (c != '"' || (next_character(c) && c == '"')) {
         field += c;
       } else {
         quoted = false;

@@ -86,6 +86,7 @@ void write_removed(JsonWriter& json, const RemovedCounts& removed, bool with_los
 
 std::vector<ManifestGroup> figures_of(const std::vector<GroupPlan>& groups) {
   std::vector<ManifestGroup> figures;
+  figures.reserve(groups.size());
   for (const GroupPlan& group : groups) figures.push_back({group.key, group.plan.rows(), group.plan.bound.rows});
   return figures;
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -63,7 +64,8 @@ std::string histogram_lines(const LengthHistogram& values) {
   std::string text;
   for (std::size_t r = 0; r < ranges.size(); ++r) {
     const std::int64_t from = first + static_cast<std::int64_t>(r) * width, to = std::min(from + width - 1, last);
-    const auto bar = static_cast<std::size_t>(static_cast<double>(ranges[r]) / static_cast<double>(most) * kBarColumns + 0.5);
+    const auto bar =
+        static_cast<std::size_t>(std::lround(static_cast<double>(ranges[r]) / static_cast<double>(most) * kBarColumns));
     const std::string label = from == to ? with_commas(from) : fmt::format("{}-{}", with_commas(from), with_commas(to));
     text += fmt::format("  {:>17} |{:<{}} {}\n", label, std::string(bar, '#'), kBarColumns, with_commas(ranges[r]));
   }

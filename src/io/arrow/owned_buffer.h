@@ -22,7 +22,7 @@ class OwnedBuffer final : public arrow::Buffer {
 };
 
 template <class Owned>
-std::shared_ptr<arrow::Buffer> owned_buffer(Owned&& owned) {
+std::shared_ptr<arrow::Buffer> owned_buffer(Owned owned) {
   return std::make_shared<OwnedBuffer<Owned>>(std::move(owned));
 }
 

@@ -99,6 +99,7 @@ class BatchSpool {
 
   std::shared_ptr<arrow::RecordBatch> move(const arrow::RecordBatch& batch) {
     std::vector<std::shared_ptr<arrow::ArrayData>> columns;
+    columns.reserve(static_cast<std::size_t>(batch.num_columns()));
     for (int i = 0; i < batch.num_columns(); ++i) columns.push_back(move(*batch.column_data(i)));
     return arrow::RecordBatch::Make(batch.schema(), batch.num_rows(), std::move(columns));
   }
@@ -233,6 +234,7 @@ OpenedShard open_with_indices(const InputFile& state_file, const ReadOptions& op
   }
   const auto files_of = [&](const std::vector<std::string>& names) {
     std::vector<InputFile> files;
+    files.reserve(names.size());
     for (const std::string& name : names) files.push_back({(folder / name).string(), (shown / name).string()});
     return files;
   };

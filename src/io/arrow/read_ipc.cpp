@@ -100,6 +100,7 @@ OpenedShard read_decoded(IpcSource& source, BatchReader& reader) {
 /// Settle the columns by the first batches.
 void choose_columns(IpcSource& source, const std::vector<PlacedBatch>& first) {
   std::vector<std::shared_ptr<arrow::RecordBatch>> rows;
+  rows.reserve(first.size());
   for (const PlacedBatch& placed : first) rows.push_back(source.read(placed, arrow_pool()));
   source.fields.choose(source.batches.schema(), rows, source.options);
 }

@@ -88,6 +88,7 @@ std::vector<ListValues> read_runs(const OutputRules& rules, const std::vector<st
     done += rows;
   }
   std::vector<ListValues> result;
+  result.reserve(collectors.size());
   for (ListCollector& collector : collectors) result.push_back(collector.take());
   return result;
 }

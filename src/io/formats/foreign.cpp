@@ -20,7 +20,7 @@ struct Magic {
   std::string_view instead;
 };
 
-using std::string_view_literals::operator""sv;
+using namespace std::string_view_literals;
 
 constexpr std::array kMagics{
     Magic{0, "FEA1"sv, "a Feather version 1 file", kConvert},

@@ -152,6 +152,7 @@ std::span<const Format> input_formats() { return kFormats; }
 std::span<const FormatSummary> input_format_summaries() {
   static const std::vector<FormatSummary> summaries = [] {
     std::vector<FormatSummary> result;
+    result.reserve(std::size(kFormats));
     for (const Format& format : kFormats) result.push_back(format.summary);
     return result;
   }();
