@@ -15,10 +15,25 @@ namespace {
 struct Classes {
   std::vector<std::int64_t> begin;
   std::vector<std::int32_t> members;
+  std::vector<std::int32_t> window_begins;  // the first item of each window of the input, and at the end the number of items
 };
 
-/// Of each item.
-std::vector<Length> slots_of(const std::vector<Item>& items, Length row_tokens) {
+/// Windows of equal slots.
+std::vector<std::int32_t> window_begins(const std::vector<Length>& slots, std::int64_t windows) {
+  const std::int64_t total = std::accumulate(slots.begin(), slots.end(), std::int64_t{0});
+  std::vector<std::int32_t> begins;
+  std::int64_t before = 0;  // slots
+  std::size_t item = 0;
+  for (std::int64_t window = 0; window < windows; ++window) {
+    const std::int64_t begin = part_begin(total, window, windows);
+    for (; before < begin; ++item) before += slots[item];
+    begins.push_back(static_cast<std::int32_t>(item));
+  }
+  begins.push_back(static_cast<std::int32_t>(slots.size()));
+  return begins;
+}
+
+Classes classes_of(const std::vector<Item>& items, Length row_tokens, std::int64_t windows) {
   std::vector<Length> slots(items.size());  // items are wide: one pass over them
   Length least = 1, most = 0;
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -27,11 +42,8 @@ std::vector<Length> slots_of(const std::vector<Item>& items, Length row_tokens) 
     most = std::max(most, slots[i]);
   }
   ensure(least >= 1 && most <= row_tokens, "an item is longer than the plan's rows");
-  return slots;
-}
 
-Classes classes_of(const std::vector<Length>& slots, Length row_tokens) {
-  Classes classes{std::vector<std::int64_t>(static_cast<std::size_t>(row_tokens) + 2, 0), {}};
+  Classes classes{std::vector<std::int64_t>(static_cast<std::size_t>(row_tokens) + 2, 0), {}, window_begins(slots, windows)};
   for (const Length l : slots) ++classes.begin[static_cast<std::size_t>(l) + 1];
   std::partial_sum(classes.begin.begin(), classes.begin.end(), classes.begin.begin());
   std::vector<std::int64_t> next = classes.begin;
@@ -52,21 +64,6 @@ void check_cover(const PackingPlan& plan, const Classes& classes) {
   }
   ensure(std::ranges::all_of(left, [](std::int64_t count) { return count >= 0; }), "the plan places an item that does not exist");
   ensure(std::ranges::all_of(left, [](std::int64_t count) { return count == 0; }), "the plan leaves items out");
-}
-
-/// The first item of each window of `windows`, which are of equal slots, and at the end the number of items.
-std::vector<std::int32_t> window_begins(const std::vector<Length>& slots, std::int64_t windows) {
-  const std::int64_t total = std::accumulate(slots.begin(), slots.end(), std::int64_t{0});
-  std::vector<std::int32_t> begins;
-  std::int64_t before = 0;  // slots
-  std::size_t item = 0;
-  for (std::int64_t window = 0; window < windows; ++window) {
-    const std::int64_t begin = part_begin(total, window, windows);
-    for (; before < begin; ++item) before += slots[item];
-    begins.push_back(static_cast<std::int32_t>(item));
-  }
-  begins.push_back(static_cast<std::int32_t>(slots.size()));
-  return begins;
 }
 
 /// 0, 1, 2 ...
@@ -118,7 +115,8 @@ class RunShuffler {
 };
 
 /// Equal lengths are interchangeable: draw in which order they are taken, in each window. \return how many there are
-WindowedLengths shuffle_members(Classes& classes, const std::vector<std::int32_t>& window_begins, const AssignOptions& options) {
+WindowedLengths shuffle_members(Classes& classes, const AssignOptions& options) {
+  const std::vector<std::int32_t>& window_begins = classes.window_begins;
   const RandomStream stream(options.seed, RandomPurpose::members, static_cast<std::uint32_t>(options.partition));
   RunShuffler shuffler(stream);
   WindowedLengths lengths{std::ssize(window_begins) - 1, {}, {}};
@@ -161,7 +159,7 @@ OpenRows open_rows(const PackingPlan& plan, const std::vector<std::int32_t>& ord
   return open;
 }
 
-/// Members of a class are taken in the order of strategies, rows and places.
+/// Members of a class are taken in the order of strategies, rows and places, equal lengths of a strategy side by side.
 void fill_in_order(const Classes& classes, const PackingPlan& plan, OpenRows& open) {
   std::vector<std::int64_t> next = classes.begin;
   for (std::size_t r = 0; r < open.strategy.size(); ++r) {
@@ -173,8 +171,8 @@ void fill_in_order(const Classes& classes, const PackingPlan& plan, OpenRows& op
 
 /// So that rows find what they need near each other: a place takes a member of its row's window while there is one; then the
 /// places left take the members left, both in the order of windows. Leaves the members in any order.
-void fill_from_windows(Classes& classes, const std::vector<std::int32_t>& window_begins, const RowsByWindow& by_window,
-                       const PackingPlan& plan, OpenRows& open) {
+void fill_from_windows(Classes& classes, const RowsByWindow& by_window, const PackingPlan& plan, OpenRows& open) {
+  const std::vector<std::int32_t>& window_begins = classes.window_begins;
   std::vector<std::int32_t>& members = classes.members;
   std::vector<std::int64_t> next = classes.begin;  // by class: the next member to look at
   std::vector<std::int64_t> left = classes.begin;  // by class: members before it were left, and moved to the class's beginning
@@ -221,13 +219,11 @@ std::int64_t window_count(std::int64_t rows, Length row_tokens) {
 }
 
 Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const AssignOptions& options) {
-  const std::vector<Length> slots = slots_of(items, plan.row_tokens);
-  Classes classes = classes_of(slots, plan.row_tokens);
-  check_cover(plan, classes);
   const std::int64_t windows = options.order == RowOrder::windowed ? window_count(plan.rows(), plan.row_tokens) : 1;
-  const std::vector<std::int32_t> begins = window_begins(slots, windows);
+  Classes classes = classes_of(items, plan.row_tokens, windows);
+  check_cover(plan, classes);
   WindowedLengths lengths;
-  if (options.order != RowOrder::input) lengths = shuffle_members(classes, begins, options);
+  if (options.order != RowOrder::input) lengths = shuffle_members(classes, options);
   std::vector<std::int32_t> window_of_row;
   if (windows > 1) window_of_row = deal_rows(plan, std::move(lengths));
 
@@ -238,7 +234,7 @@ Assignment assign(const std::vector<Item>& items, const PackingPlan& plan, const
   if (windows == 1) {
     fill_in_order(classes, plan, open);
   } else {
-    fill_from_windows(classes, begins, rows_by_window(window_of_row, windows), plan, open);
+    fill_from_windows(classes, rows_by_window(window_of_row, windows), plan, open);
   }
   if (in_place) return std::move(open.rows);
   open.rows.windows = std::move(window_of_row);

@@ -106,6 +106,7 @@ RowBlock lay_out_rows(const std::vector<Item>& items, const Assignment& assignme
       if (item.tokens > 0) requests.push_back({item.sequence, item.first_token, item.tokens, at + (item.added & kAddedBos)});
       at += item.slots + unslotted;
     }
+    ensure(at <= block.slots_before(row + 1), "a row lies in the slots that are its own");
     block.row_begin.push_back(static_cast<std::int64_t>(block.segments.size()));
   }
   return block;

@@ -52,7 +52,7 @@ std::int64_t partition_bytes(std::int64_t items, std::int64_t rows, const Planni
   if (planning.policy.keep_together > 1) item += static_cast<std::int64_t>(sizeof(Item));
   if (grouped) item += static_cast<std::int64_t>(sizeof(Item)) + 8;
   if (planning.balance_attention) item += 4 * 8;
-  std::int64_t row = 8 + 4 * 4;  // where it begins, its strategy, its place there, its place in the order, its cost
+  std::int64_t row = 2 * 8 + 2 * 4;  // where it and its items begin, its strategy, its place in the order
   std::int64_t counts = 0;
   if (planning.assign.order == RowOrder::windowed) {
     item += 4;     // places that wait for what is left

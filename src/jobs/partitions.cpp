@@ -26,7 +26,7 @@ std::vector<Run> cut_runs(const SequenceIndex& index, std::int64_t most_tokens, 
   Run open;
   for (const SourceFile& file : index.files()) {
     const std::vector<std::int64_t>& begin = file.record_begin;
-    for (auto record = begin.begin(); record + keep_together < begin.end();) {
+    for (auto record = begin.begin(); begin.end() - record > keep_together;) {
       // The first boundary that is too far, if not for the tokens then for the sequences.
       const auto beyond = std::upper_bound(record, begin.end(), most_tokens - open.tokens,
                                            [&](std::int64_t tokens, std::int64_t end) { return tokens < end - *record; });

@@ -214,7 +214,7 @@ double imbalance_in_order(const OrderedRows& rows, const AssignOptions& options)
 
 /// Exchange items between rows, unless ranks would wait longer for it. A few very dear rows that lose the company of others in
 /// their micro-step can bring that about: then as many rows as one has are left as they are.
-void balance_rows(OrderedRows& rows, const SequenceIndex& index, std::int32_t max_segments, const PlanningOptions& options) {
+void balance_rows(OrderedRows& rows, const SequenceIndex& index, const PlanningOptions& options) {
   std::vector<std::int32_t> groups;
   if (index.grouped()) {
     for (std::int64_t r = 0; r < rows.rows.rows(); ++r) {
@@ -223,7 +223,8 @@ void balance_rows(OrderedRows& rows, const SequenceIndex& index, std::int32_t ma
   }
   const Assignment planned = rows.rows;
   const double before = imbalance_in_order(rows, options.assign);
-  ExchangeOptions exchange{.keep_together = options.policy.keep_together, .max_segments = max_segments};
+  // No row gets more segments than the deepest has, whatever -K allows: the width of rows is settled by the plans.
+  ExchangeOptions exchange{.keep_together = options.policy.keep_together};
   for (const std::int64_t untouched : {std::int64_t{0}, options.assign.shape.micro_step_rows()}) {
     exchange.untouched = untouched;
     exchange_items(rows, exchange, groups);
@@ -245,7 +246,7 @@ OrderedRows assign_partition(std::vector<Item> items, const SequenceIndex& index
       grouped ? assign_groups(std::move(items), index, plans, first) : assign_items(std::move(items), plans.plan, first);
   if (!order_later) return rows;
   if (costs != nullptr) costs->planned = row_costs(rows.rows, rows.items);
-  if (options.balance_attention) balance_rows(rows, index, plans.plan.max_segments, options);
+  if (options.balance_attention) balance_rows(rows, index, options);
   if (costs != nullptr) costs->written = row_costs(rows.rows, rows.items);
   rows.rows = order_rows(rows.rows, rows.items, options.assign);
   return rows;
