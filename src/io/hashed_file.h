@@ -30,8 +30,9 @@ class HashedFile {
   }
 
   void append(std::span<const std::byte> bytes) {
-    // What is hashed is still in the second-level cache when it is written, and the page cache can take it in large pages.
-    constexpr std::size_t kStepBytes = 1 << 20;
+    // What is hashed is still in the second-level cache when it is written. Not more at once: the page cache then takes larger
+    // pages, and a virtual machine that returns such ones to its host when they are free gets them back slowly.
+    constexpr std::size_t kStepBytes = 256 << 10;
     for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), kStepBytes)))
       append_step(bytes.first(std::min(bytes.size(), kStepBytes)));
   }
